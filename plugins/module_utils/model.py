@@ -1,0 +1,375 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The words of the collection as types: reading, evidence, finding, verdict, and what a node is wanted to be.
+
+Pure data. Nothing in this file runs a command, reads a file or imports ansible, so the same types serve the
+modules on a node, the agent, the controller's filters and the tests. Managed nodes run Python 3.9 and newer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+T = t.TypeVar("T")
+
+SCHEMA = 1
+
+#: The chain, in the order in which it is judged: what stands later depends on what stands before.
+LAYERS = (
+    "hardware",
+    "packages",
+    "host_driver",
+    "device_nodes",
+    "container_runtime",
+    "image",
+    "policy",
+)
+
+STATUSES = ("pass", "fail", "unknown", "skip")
+
+#: What mends a failed finding. ``roles``: a run of site.yml. ``reboot``: a reboot, which site.yml does by consent.
+#: ``agent``: nothing to do, the boot unit verifies. ``manual``: a person (hardware, firmware, consent).
+REPAIRS = ("roles", "reboot", "agent", "manual")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(t.Generic[T]):
+    """One thing read off a node: its value, or why it could not be read.
+
+    ``error is None`` means that the value is known. A value of ``None`` then means *known to be absent*
+    (no such file, no such module). An unknown reading never counts as absent.
+    """
+
+    value: t.Optional[T] = None
+    error: t.Optional[str] = None
+
+    @property
+    def known(self) -> bool:
+        return self.error is None
+
+    @classmethod
+    def unknown(cls, why: str) -> Reading[t.Any]:
+        return cls(value=None, error=why or "no reason was given")
+
+
+NOT_READ: Reading[t.Any] = Reading(error="not read in this look")
+
+
+@dataclasses.dataclass(frozen=True)
+class Platform:
+    """Where the node stands: ``id`` and ``version_id`` of /etc/os-release, ``arch`` as uname -m gives it."""
+
+    id: str
+    version_id: str
+    arch: str
+    id_like: str = ""
+    pretty_name: str = ""
+    wsl: bool = False
+
+    @property
+    def key(self) -> str:
+        """Name of the platform in bundles and locks: ``debian-13-x86_64``; the RHEL family counts by major version."""
+        version = self.version_id
+        if self.id in ("rhel", "rocky", "almalinux", "centos", "ol"):
+            version = version.split(".")[0]
+        return "%s-%s-%s" % (self.id, version, self.arch)
+
+
+@dataclasses.dataclass(frozen=True)
+class Boot:
+    """``booted_at`` is in seconds since the epoch; both ids are read from /proc/sys/kernel, not from uname."""
+
+    boot_id: str
+    kernel: str
+    booted_at: float
+
+
+@dataclasses.dataclass(frozen=True)
+class PciDevice:
+    """One NVIDIA (vendor 10de) PCI function. ``device`` and ``pci_class`` are hexadecimal without 0x: ``2330``, ``0302``."""
+
+    address: str
+    device: str
+    pci_class: str
+    driver: t.Optional[str] = None
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.pci_class in ("0300", "0302")
+
+    @property
+    def is_nvswitch(self) -> bool:
+        return self.pci_class == "0680"
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """One installed package. ``version`` is the package manager's full version, epoch and revision included."""
+
+    name: str
+    version: str
+    held: bool = False
+    status: str = "installed"
+
+
+@dataclasses.dataclass(frozen=True)
+class DriverLoaded:
+    """The nvidia module in the running kernel, from /sys/module/nvidia/version and /proc/driver/nvidia/version."""
+
+    version: str
+    flavour: t.Optional[str] = None  # open | proprietary
+
+
+@dataclasses.dataclass(frozen=True)
+class ModuleOnDisk:
+    """The nvidia module that ``modprobe`` would load for ``kernel``, as modinfo tells it."""
+
+    kernel: str
+    version: str
+    licence: str = ""
+    signer: str = ""
+
+    @property
+    def flavour(self) -> str:
+        return "proprietary" if self.licence == "NVIDIA" else "open"
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceNode:
+    """One character device below /dev. ``mode`` is the permission bits as an integer (0o666)."""
+
+    path: str
+    mode: int
+    uid: int
+    gid: int
+    major: int
+    minor: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpu:
+    """One GPU as a tool reports it. ``error`` says why this GPU could not be asked (lost, not initialised)."""
+
+    index: int
+    uuid: t.Optional[str] = None
+    name: t.Optional[str] = None
+    pci_address: t.Optional[str] = None
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class GpuTool:
+    """What nvidia-smi or NVML says: versions are those that it prints, ``cuda`` as ``12.4``."""
+
+    driver: t.Optional[str] = None
+    cuda: t.Optional[str] = None
+    gpus: t.Tuple[Gpu, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CudaInit:
+    """Result of cuInit and cuDeviceGetCount. ``code`` is a CUresult; ``library`` the file that libcuda.so.1 resolved to."""
+
+    code: int
+    error: t.Optional[str] = None  # CUDA_ERROR_... when code is not 0
+    devices: t.Optional[int] = None
+    library: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """A user-space driver library: what the dynamic linker finds, and the file behind the links."""
+
+    name: str
+    path: str
+    target: str
+
+    @property
+    def version(self) -> t.Optional[str]:
+        """Full driver version in the name of the file behind the link: ``libcuda.so.580.159.03`` -> ``580.159.03``."""
+        tail = self.target.rpartition(".so.")[2]
+        return tail if "." in tail else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Initramfs:
+    """One kernel's initramfs. ``inputs`` and ``image`` are digests; ``recorded_*`` those stored after the last rebuild.
+
+    ``nouveau``: a nouveau.ko (or nova_core.ko) is inside; ``blacklisted``: it is blacklisted inside. Both come from
+    the record while the image is the recorded one, else from reading the image.
+    """
+
+    kernel: str
+    path: str
+    inputs: str
+    image: str
+    recorded_inputs: t.Optional[str] = None
+    recorded_image: t.Optional[str] = None
+    nouveau: t.Optional[bool] = None
+    blacklisted: t.Optional[bool] = None
+    nvidia_version: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """One systemd unit. ``started_at`` is in seconds since the epoch, None while it is not running."""
+
+    name: str
+    load: str  # loaded | not-found | masked
+    active: str  # active | inactive | failed | activating
+    enabled: str  # enabled | disabled | static | ...
+    started_at: t.Optional[float] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DockerEngine:
+    """What ``docker info`` of the default context says, parsed."""
+
+    version: str
+    root_dir: str = ""
+    runtimes: t.Tuple[str, ...] = ()
+    default_runtime: str = ""
+    cgroup_driver: str = ""
+    cgroup_version: str = ""
+    cdi_spec_dirs: t.Tuple[str, ...] = ()
+    security_options: t.Tuple[str, ...] = ()
+    operating_system: str = ""
+    live_restore: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class FileState:
+    """One regular file: ``sha256`` in hex, ``mode`` as permission bits, ``mtime`` in seconds since the epoch."""
+
+    path: str
+    sha256: str
+    mode: int
+    uid: int
+    gid: int
+    mtime: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ContainerLook:
+    """What a fresh container with all GPUs sees. ``injection``: ``runtime`` (the nvidia runtime) or ``cdi``."""
+
+    injection: str
+    started: bool
+    error: t.Optional[str] = None  # the engine's words, when the container did not start
+    smi: Reading[GpuTool] = NOT_READ
+    libraries: Reading[t.Dict[str, Library]] = NOT_READ
+    device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
+    cuda: Reading[CudaInit] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """Everything read off a node in one look."""
+
+    collected_at: str = ""
+    host: str = ""
+    scope: str = "full"  # full | fact (cheap: no NVIDIA code, no long command)
+    platform: Reading[Platform] = NOT_READ
+    boot: Reading[Boot] = NOT_READ
+    pci: Reading[t.Tuple[PciDevice, ...]] = NOT_READ
+    packages: Reading[t.Dict[str, Package]] = NOT_READ
+    modules_loaded: Reading[t.Tuple[str, ...]] = NOT_READ  # names below /sys/module that matter to a GPU
+    driver: Reading[DriverLoaded] = NOT_READ
+    driver_params: Reading[t.Dict[str, str]] = NOT_READ  # /proc/driver/nvidia/params, values as printed (decimal)
+    module_on_disk: Reading[ModuleOnDisk] = NOT_READ  # for the running kernel
+    initramfs: Reading[t.Tuple[Initramfs, ...]] = NOT_READ  # one for every installed kernel
+    kernel_log: Reading[t.Tuple[str, ...]] = NOT_READ  # NVRM and nvidia lines of this boot
+    libraries: Reading[t.Dict[str, Library]] = NOT_READ
+    device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
+    device_majors: Reading[t.Dict[str, int]] = NOT_READ  # /proc/devices: nvidia, nvidia-uvm, nvidia-caps
+    groups: Reading[t.Dict[str, t.Tuple[int, t.Tuple[str, ...]]]] = NOT_READ  # name: (gid, members)
+    smi: Reading[GpuTool] = NOT_READ
+    nvml: Reading[GpuTool] = NOT_READ
+    cuda: Reading[CudaInit] = NOT_READ
+    units: Reading[t.Dict[str, Unit]] = NOT_READ
+    docker: Reading[DockerEngine] = NOT_READ
+    docker_config: Reading[t.Dict[str, t.Any]] = NOT_READ  # daemon.json parsed; {} when empty or absent
+    docker_config_file: Reading[FileState] = NOT_READ
+    image_digests: Reading[t.Tuple[str, ...]] = NOT_READ  # repo digests of the wanted image on the node
+    cdi_specs: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # path: driver version named inside
+    containers: t.Dict[str, Reading[ContainerLook]] = dataclasses.field(default_factory=dict)  # by injection
+    files: Reading[t.Dict[str, FileState]] = NOT_READ  # the wanted files that exist
+    mark: Reading[t.Dict[str, t.Any]] = NOT_READ  # mark.json as written, or None
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What one check says of one entity.
+
+    ``id`` is ``<layer>.<check>``; ``entity`` what it is about (a package, a path, a GPU) or "" for the node;
+    ``cause`` and ``fix`` are sentences for people; ``repair`` is one of REPAIRS and set when status is ``fail``.
+    """
+
+    id: str
+    layer: str
+    status: str
+    entity: str = ""
+    expected: str = ""
+    actual: str = ""
+    cause: str = ""
+    fix: str = ""
+    required: bool = True
+    repair: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Golden or not. ``first_broken`` is the first layer, in the order of LAYERS, that has a required fail or unknown."""
+
+    golden: bool
+    first_broken: t.Optional[str]
+    findings: t.Tuple[Finding, ...]
+    not_proven: t.Tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> t.Tuple[Finding, ...]:
+        """The required findings of the first broken layer that did not pass: what to mend first."""
+        return tuple(
+            f for f in self.findings if f.layer == self.first_broken and f.required and f.status in ("fail", "unknown")
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class ManagedFile:
+    """A file that one role owns whole. ``content`` is text; None for a binary that is known by its digest alone."""
+
+    path: str
+    role: str
+    mode: int
+    sha256: str
+    content: t.Optional[str] = None
+    source: t.Optional[str] = None  # path on the controller of a binary
+
+
+@dataclasses.dataclass(frozen=True)
+class Desired:
+    """What one platform's nodes are wanted to be: the lock and every role variable that affects the node.
+
+    The roles write exactly this and the checks judge exactly this; ``digest`` is over all of it.
+    """
+
+    digest: str
+    platform: str
+    lock: t.Dict[str, t.Any]
+    settings: t.Dict[str, t.Dict[str, t.Any]]
+    files: t.Dict[str, ManagedFile]
+    daemon: t.Dict[str, t.Any]  # the settings wanted inside daemon.json
+    units: t.Dict[str, str]  # unit: active | enabled | active+enabled
+
+
+def to_plain(value: t.Any) -> t.Any:
+    """Turn dataclasses and tuples, nested to any depth, into dicts and lists that JSON can carry."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(k): to_plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_plain(v) for v in value]
+    return value
