@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run would change, told from evidence and lock alone: check mode cannot ask apt for versions whose repository is not there yet."""
+
+from __future__ import annotations
+
+import typing as t
+
+
+def package_changes(present: t.Mapping[str, t.Mapping[str, t.Any]], wanted: t.Mapping[str, str]) -> t.List[str]:
+    """One sentence for each package that is not as the lock wants it.
+
+    :arg present: installed packages by name, each with ``version`` and ``held`` (the plain form of ``model.Package``)
+    :arg wanted: full version by name
+    """
+    changes = []
+    for name, version in sorted(wanted.items()):
+        package = present.get(name)
+        if package is None:
+            changes.append("%s: install %s and hold it" % (name, version))
+        elif package["version"] != version:
+            changes.append("%s: %s -> %s, and hold it" % (name, package["version"], version))
+        elif not package["held"]:
+            changes.append("%s: hold %s" % (name, version))
+    return changes
