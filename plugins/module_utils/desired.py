@@ -1,0 +1,364 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one platform's nodes are wanted to be: every managed file, daemon setting and unit, from the lock and the role variables.
+
+Pure, and the only place where these are rendered: the roles copy what stands here and the checks compare the node with
+the same object, so nothing that a role manages can lack a check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import typing as t
+
+from .bundle import MISSING, Problem, digest_of
+from .lock import packages_of, version_numbers
+from .model import Desired, ManagedFile
+
+AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
+HEADER = "# Managed by goldennode.gpu: what is changed here by hand takes the golden mark away and is undone by the next run.\n"
+
+#: First engine that reads CDI specifications (``features.cdi``).
+CDI_ENGINE = (25,)
+
+#: Variables that steer a run and say nothing about the node. Consent (``<role>_allow_…``) is left out by its name.
+RUN_VARIABLES = ("bundle_file", "golden_reboot_timeout")
+
+#: Numbers of the groups that every system of a family has under the same number (base-passwd; setup).
+_GROUP_IDS: t.Dict[str, t.Dict[str, int]] = {
+    "debian": {"root": 0, "video": 44},
+    "ubuntu": {"root": 0, "video": 44},
+    "rhel": {"root": 0, "video": 39},
+    "rocky": {"root": 0, "video": 39},
+    "almalinux": {"root": 0, "video": 39},
+}
+
+_NVIDIA_RUNTIME = {"args": [], "path": "nvidia-container-runtime"}
+
+Settings = t.Mapping[str, t.Mapping[str, t.Any]]
+
+
+class DesiredError(ValueError):
+    """Settings that cannot be brought together with each other or with the lock."""
+
+    def __init__(self, problems: t.Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(" | ".join(str(problem) for problem in problems))
+
+
+def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, agent_source: t.Optional[str]) -> Desired:
+    """Render what the nodes of the lock's platform are wanted to be.
+
+    :arg settings: values by variable by role, as ``goldennode.gpu.desired`` returns them
+    :arg agent_sha256: digest of the agent's zip, which is too big to be carried in here
+    :arg agent_source: its path on the controller, for the role that copies it; does not count in the digest
+    :raises DesiredError: when values contradict each other
+    """
+    problems = setting_problems(settings) + _platform_problems(lock, settings)
+    if problems:
+        raise DesiredError(problems)
+    wanted = {
+        role: {name: value for name, value in values.items() if affects_node(name)} for role, values in settings.items()
+    }
+    wanted.setdefault("golden", {})["golden_container_injections"] = list(injections(lock, settings))
+    files = {file.path: file for file in _files(lock, settings, agent_sha256, agent_source)}
+    daemon, units = _daemon(lock, settings), _units(lock, settings)
+    digest = digest_of(
+        {
+            "lock": lock["id"],
+            "settings": wanted,
+            "files": {path: [file.sha256, file.mode] for path, file in files.items()},
+            "daemon": daemon,
+            "units": units,
+        }
+    )
+    return Desired(
+        digest=digest,
+        platform=lock["platform"],
+        lock=dict(lock),
+        settings=wanted,
+        files=files,
+        daemon=daemon,
+        units=units,
+    )
+
+
+def affects_node(variable: str) -> bool:
+    """Whether a variable says what the node should be; consent says only what a run may do to it."""
+    return "_allow_" not in variable and variable not in RUN_VARIABLES
+
+
+def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
+    """Whether Docker on these nodes is to give GPUs out by CDI: it is asked for, and the engine can read a specification."""
+    return bool(settings["toolkit"]["toolkit_cdi"]) and version_numbers(lock["docker"]["version"]) >= CDI_ENGINE
+
+
+def injections(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Tuple[str, ...]:
+    """The ways by which the container probe must see the GPUs; ``cdi`` only where CDI is in use."""
+    asked = settings["golden"]["golden_container_injections"]
+    return tuple(way for way in asked if way != "cdi" or cdi_wanted(lock, settings))
+
+
+# --- what contradicts itself --------------------------------------------------------------------------------------
+
+
+def setting_problems(settings: Settings) -> t.List[Problem]:
+    """What is wrong with the values whatever the lock is. Types are judged before, against the argument specs."""
+    problems = []
+    access, golden, docker = settings["device_access"], settings["golden"], settings["docker"]
+    mode = access["device_access_mode"]
+    if not isinstance(mode, str) or not re.fullmatch(r"0?[0-7]{3}", mode):
+        fix = 'Write it in octal and in quotes, for example device_access_mode: "0660" (unquoted, YAML makes 432 of it)'
+        problems.append(Problem("device_access_mode", mode, "is not a mode in octal, as text", fix))
+    expected = golden["golden_expected_gpus"]
+    if isinstance(expected, bool) or not isinstance(expected, int) or expected < 1:
+        fix = "Say how many GPUs this node has when it is whole; a host without one does not belong into the group gpu_nodes"
+        problems.append(Problem("golden_expected_gpus", expected, "is not a number of 1 or more", fix))
+    if not golden["golden_container_injections"]:
+        fix = "Name at least one of runtime and cdi: without, no container would be proven"
+        problems.append(Problem("golden_container_injections", [], "is empty", fix))
+    for name, value in (("golden_look_timeout", golden["golden_look_timeout"]),):
+        if value < 5:
+            problems.append(Problem(name, value, "is too short for any look", "Give it 5 seconds or more, 60 is usual"))
+    for module in settings["kernel"]["kernel_blacklist"]:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", module):
+            problems.append(Problem("kernel_blacklist", module, "is not the name of a kernel module", "Write it like nouveau"))
+    for name in [access["device_access_group"]] + list(access["device_access_users"]):
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", name):
+            where = "device_access_group" if name == access["device_access_group"] else "device_access_users"
+            problems.append(Problem(where, name, "is not a name that a group or user can have", "Write it like video"))
+    return problems + _docker_problems(docker)
+
+
+def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
+    problems = []
+    owned = {
+        "default-runtime": "Set docker_default_runtime instead",
+        "runtimes.nvidia": "Take it out: the nvidia runtime is registered by this collection",
+        "features.cdi": "Set toolkit_cdi instead",
+    }
+    options = docker["docker_daemon_options"]
+    for path, fix in owned.items():
+        value = _at(options, path.split("."))
+        if value is not MISSING:
+            problems.append(Problem("docker_daemon_options." + path, value, "is managed by a variable of its own", fix))
+    for key in ("runtimes", "features"):
+        if key in options and not isinstance(options[key], dict):
+            problems.append(Problem("docker_daemon_options." + key, options[key], "is not a dictionary", "Write it as one"))
+    default, runtimes = docker["docker_default_runtime"], options.get("runtimes", {})
+    if default not in ("runc", "nvidia") and isinstance(runtimes, dict) and default not in runtimes:
+        fix = "Use runc or nvidia, or register it in docker_daemon_options.runtimes"
+        problems.append(Problem("docker_default_runtime", default, "is a runtime that Docker would not know", fix))
+    return problems
+
+
+def _platform_problems(lock: t.Mapping[str, t.Any], settings: Settings) -> t.List[Problem]:
+    problems = []
+    if lock["package_manager"] not in _REPOSITORY_FILES:
+        fix = "Use a platform of Debian or Ubuntu"
+        problems.append(Problem("platform", lock["platform"], "is not supported yet: it takes packages by dnf", fix))
+    group = settings["device_access"]["device_access_group"]
+    if _gid(lock, settings) is None:
+        fix = "Set device_access_gid to the number that the group has on all nodes: the driver takes a number only"
+        message = "has no number that is known for %s" % lock["platform"]
+        problems.append(Problem("device_access_group", group, message, fix))
+    if not injections(lock, settings) and settings["golden"]["golden_container_injections"]:
+        fix = "Add runtime, or set toolkit_cdi to true with Docker 25 or newer (the lock has %s)" % lock["docker"]["version"]
+        asked = list(settings["golden"]["golden_container_injections"])
+        problems.append(Problem("golden_container_injections", asked, "asks for CDI alone, which is not in use", fix))
+    return problems
+
+
+def _gid(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Optional[int]:
+    access = settings["device_access"]
+    given = access.get("device_access_gid")
+    if given is not None:
+        return int(given)
+    return _GROUP_IDS.get(lock["platform"].split("-")[0], {}).get(access["device_access_group"])
+
+
+def _at(tree: t.Any, path: t.Sequence[str]) -> t.Any:
+    for key in path:
+        if not isinstance(tree, dict) or key not in tree:
+            return MISSING
+        tree = tree[key]
+    return tree
+
+
+# --- daemon.json and units ----------------------------------------------------------------------------------------
+
+
+def _daemon(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, t.Any]:
+    """The settings wanted inside daemon.json.
+
+    The default runtime is written also when it is runc, and CDI also when it is off: a node on which they were once
+    something else must come back.
+    """
+    options = settings["docker"]["docker_daemon_options"]
+    wanted = dict(options)
+    wanted["default-runtime"] = settings["docker"]["docker_default_runtime"]
+    wanted["runtimes"] = dict(options.get("runtimes", {}), nvidia=dict(_NVIDIA_RUNTIME))
+    if version_numbers(lock["docker"]["version"]) >= CDI_ENGINE:
+        wanted["features"] = dict(options.get("features", {}), cdi=cdi_wanted(lock, settings))
+    return wanted
+
+
+def _units(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, str]:
+    """Units that every node must have; nvidia-fabricmanager is wanted where NVSwitches are, which only the look knows."""
+    units = {
+        "docker.service": "active+enabled",
+        "containerd.service": "active+enabled",
+        "goldennode-uvm.service": "enabled",
+        "goldennode-agent.service": "enabled",
+    }
+    if settings["driver"]["driver_persistenced"]:
+        units["nvidia-persistenced.service"] = "active+enabled"
+    if cdi_wanted(lock, settings):
+        units["nvidia-cdi-refresh.path"] = "active+enabled"
+    return units
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def _files(
+    lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, agent_source: t.Optional[str]
+) -> t.Iterator[ManagedFile]:
+    access = settings["device_access"]
+    group, mode = access["device_access_group"], access["device_access_mode"].zfill(4)
+    yield _file("/etc/modprobe.d/goldennode-blacklist.conf", "kernel", _blacklist(settings["kernel"]["kernel_blacklist"]))
+    yield from _REPOSITORY_FILES[lock["package_manager"]](lock, settings)
+    yield _file("/etc/systemd/system/goldennode-uvm.service", "driver", _uvm_service(group, mode))
+    yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
+    yield _file("/etc/udev/rules.d/70-goldennode-uvm.rules", "device_access", _uvm_rules(group, mode))
+    yield ManagedFile(path=AGENT_PATH, role="golden", mode=0o644, sha256=agent_sha256, source=agent_source)
+    timeout = settings["golden"]["golden_look_timeout"]
+    yield _file("/etc/systemd/system/goldennode-agent.service", "golden", _agent_service(timeout))
+    yield _file("/etc/ansible/facts.d/goldennode.fact", "golden", _FACT, mode=0o755)
+
+
+def _file(path: str, role: str, content: str, mode: int = 0o644) -> ManagedFile:
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return ManagedFile(path=path, role=role, mode=mode, sha256=digest, content=content)
+
+
+def _blacklist(modules: t.Sequence[str]) -> str:
+    """``install … /bin/false`` stops those who load a module by name, which ``blacklist`` alone does not."""
+    lines = [line for module in modules for line in ("blacklist %s" % module, "install %s /bin/false" % module)]
+    if "nouveau" in modules:
+        lines.append("options nouveau modeset=0")
+    return HEADER + "".join(line + "\n" for line in lines)
+
+
+def _nvidia_options(gid: t.Optional[int], mode: str) -> str:
+    """The driver's own tools put modes and groups back to these whenever they start, so udev rules alone cannot hold."""
+    options = "NVreg_ModifyDeviceFiles=1 NVreg_DeviceFileUID=0 NVreg_DeviceFileGID=%d NVreg_DeviceFileMode=%s"
+    return HEADER + "options nvidia " + options % (gid, mode) + "\n"
+
+
+def _uvm_rules(group: str, mode: str) -> str:
+    """nvidia-uvm's nodes do not follow NVreg_*. The kernel may announce the module and not the nodes, hence both rules."""
+    nodes = "/dev/nvidia-uvm /dev/nvidia-uvm-tools"
+    return HEADER + (
+        'KERNEL=="nvidia-uvm*", OWNER="root", GROUP="%(group)s", MODE="%(mode)s"\n'
+        'ACTION=="add", SUBSYSTEM=="module", DEVPATH=="/module/nvidia_uvm", RUN+="/usr/bin/nvidia-modprobe -c 0 -u", '
+        'RUN+="/bin/chgrp %(group)s %(nodes)s", RUN+="/bin/chmod %(mode)s %(nodes)s"\n'
+    ) % {"group": group, "mode": mode, "nodes": nodes}
+
+
+def _uvm_service(group: str, mode: str) -> str:
+    """Nodes of every GPU, of the control device (255) and of nvidia-uvm, before anything starts a container.
+
+    Nothing depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this
+    unit failed for everybody to see.
+    """
+    return HEADER + (
+        "[Unit]\n"
+        "Description=Load the NVIDIA driver and make its device nodes, before containers\n"
+        "After=systemd-modules-load.service systemd-udevd.service\n"
+        "Before=docker.service nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service\n"
+        "\n"
+        "[Service]\n"
+        "Type=oneshot\n"
+        "RemainAfterExit=yes\n"
+        "TimeoutStartSec=120\n"
+        "ExecStart=/sbin/modprobe nvidia\n"
+        "ExecStart=/sbin/modprobe nvidia-uvm\n"
+        "ExecStart=/usr/bin/nvidia-modprobe -c 255 -c 0 -u\n"
+        "ExecStart=/bin/sh -ec 'for minor in $$(sed -n \"s/^Device Minor:[[:space:]]*//p\""
+        " /proc/driver/nvidia/gpus/*/information); do /usr/bin/nvidia-modprobe -c $$minor; done'\n"
+        "ExecStart=/bin/chgrp %(group)s /dev/nvidia-uvm /dev/nvidia-uvm-tools\n"
+        "ExecStart=/bin/chmod %(mode)s /dev/nvidia-uvm /dev/nvidia-uvm-tools\n"
+        "\n"
+        "[Install]\n"
+        "WantedBy=multi-user.target\n"
+    ) % {"group": group, "mode": mode}
+
+
+def _agent_service(look_timeout: int) -> str:
+    """The look comes after all that it looks at. systemd's limit is the last resort: the look has limits of its own."""
+    return HEADER + (
+        "[Unit]\n"
+        "Description=Prove that the GPUs work, and renew the golden mark\n"
+        "After=docker.service goldennode-uvm.service nvidia-persistenced.service nvidia-fabricmanager.service "
+        "nvidia-cdi-refresh.service\n"
+        "\n"
+        "[Service]\n"
+        "Type=oneshot\n"
+        "RemainAfterExit=yes\n"
+        "TimeoutStartSec=%d\n"
+        "ExecStart=/usr/bin/python3 %s verify --boot\n"
+        "\n"
+        "[Install]\n"
+        "WantedBy=multi-user.target\n"
+    ) % (2 * look_timeout + 180, AGENT_PATH)
+
+
+_FACT = (
+    "#!/usr/bin/python3\n"
+    + HEADER
+    + '''"""The local fact: whether this node is golden now. Compares files and versions; runs no NVIDIA code."""
+import json
+import sys
+
+AGENT = "%s"
+sys.dont_write_bytecode = True
+sys.path.insert(0, AGENT)
+try:
+    from goldennode import agent
+except Exception as error:
+    print(json.dumps({"golden": False, "reason": "the agent %%s cannot be loaded: %%s" %% (AGENT, error)}))
+else:
+    sys.argv = [AGENT, "fact"]
+    sys.exit(agent.main())
+'''
+    % AGENT_PATH
+)
+
+
+def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[ManagedFile]:
+    packages = sorted(packages_of(lock, kernel=settings["kernel"]["kernel_pin"]).items())
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[lock["platform"].rpartition("-")[2]]
+    for source in lock["sources"]:
+        path = "/etc/apt/sources.list.d/goldennode-%s.sources" % source["name"]
+        yield _file(path, "packages", HEADER + deb822(source, architecture))
+    pins = "\n".join("Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages)
+    yield _file("/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins)
+    names = "".join('    "%s$";\n' % re.sub(r"([.+])", r"\\\1", name) for name, _version in packages)
+    blacklist = HEADER + "Unattended-Upgrade::Package-Blacklist {\n" + names + "};\n"
+    yield _file("/etc/apt/apt.conf.d/51goldennode", "packages", blacklist)
+
+
+_REPOSITORY_FILES: t.Dict[str, t.Callable[[t.Mapping[str, t.Any], Settings], t.Iterator[ManagedFile]]] = {"apt": _apt_files}
+
+
+def deb822(source: t.Mapping[str, t.Any], architecture: str) -> str:
+    """One repository as a .sources file, with the key inside: no second file that could be lost or be another's."""
+    lines = ["Types: deb", "URIs: " + " ".join(source["uris"]), "Suites: " + " ".join(source["suites"])]
+    if source["components"]:
+        lines.append("Components: " + " ".join(source["components"]))
+    lines += ["Architectures: " + architecture, "Signed-By:"]
+    lines += [" " + (line or ".") for line in source["key"].rstrip("\n").split("\n")]
+    return "\n".join(lines) + "\n"
