@@ -214,13 +214,17 @@ class Initramfs:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """One systemd unit. ``started_at`` is in seconds since the epoch, None while it is not running."""
+    """One systemd unit. ``started_at`` is in seconds since the epoch, None while it is not running.
+
+    ``invocation`` is systemd's id of this one start of it.
+    """
 
     name: str
     load: str  # loaded | not-found | masked
     active: str  # active | inactive | failed | activating
     enabled: str  # enabled | disabled | static | ...
     started_at: t.Optional[float] = None
+    invocation: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,6 +296,7 @@ class Evidence:
     docker: Reading[DockerEngine] = NOT_READ
     docker_config: Reading[t.Dict[str, t.Any]] = NOT_READ  # daemon.json parsed; {} when empty or absent
     docker_config_file: Reading[FileState] = NOT_READ
+    docker_record: Reading[t.Dict[str, t.Any]] = NOT_READ  # docker.json: for which start settings were known in force
     image_digests: Reading[t.Tuple[str, ...]] = NOT_READ  # repo digests of the wanted image on the node
     cdi_specs: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # path: driver version named inside
     containers: t.Dict[str, Reading[ContainerLook]] = dataclasses.field(default_factory=dict)  # by injection

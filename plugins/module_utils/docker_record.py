@@ -1,0 +1,25 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is remembered of Docker's last known good start. Pure.
+
+``docker info`` does not tell every setting (log options, say). So what brings settings into the daemon records for which
+start of it they were known to be in force; a file that was changed later, by its owner for reasons of his own, is then no
+reason for a restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+
+from .model import SCHEMA
+
+PATH = "/var/lib/goldennode/docker.json"
+
+
+def fingerprint(invocation: str, settings: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """The record for one start of the daemon (systemd's invocation id) and the settings that were in force in it."""
+    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    return {"schema": SCHEMA, "invocation": invocation, "settings": "sha256:" + hashlib.sha256(canonical).hexdigest()}
