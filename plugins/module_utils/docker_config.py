@@ -22,7 +22,8 @@ import time
 import typing as t
 
 from . import daemon_json, dockerd_flags
-from .system import Ran, System
+from .probe.host import Command
+from .system import System, known, said
 
 UNIT = "docker.service"
 CONSENT = "docker_allow_restart"
@@ -108,7 +109,7 @@ class Daemon:
 
 def apply(system: System, wanted: Wanted) -> Outcome:
     """Bring the file and the daemon to what is wanted, as far as consent goes."""
-    raw = system.read(wanted.path)
+    raw = known(system.read_bytes(wanted.path))
     candidate = _merged(raw, wanted)
     config = daemon_json.load(candidate)
     daemon = look(system)
@@ -216,7 +217,7 @@ def _validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate:
 def _complaint(system: System, content: bytes, path: str) -> t.Optional[str]:
     with system.temporary(content) as temporary:
         ran = system.run(["dockerd", "--validate", "--config-file", temporary], _COMMAND_TIMEOUT)
-        return None if ran.ok else (ran.words or str(ran)).replace(temporary, path)
+        return None if ran.rc == 0 else said(ran).replace(temporary, path)
 
 
 # Is a restart due?
@@ -310,7 +311,7 @@ def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str) -> str
 
 
 def _back_up(system: System, path: str, raw: bytes) -> str:
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(system.wall()))
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(system.now()))
     backup = "%s%s%s~" % (path, BACKUP_MARK, stamp)
     system.write(backup, raw, like=path)
     for old in _backups(system, path)[:-BACKUPS_KEPT]:
@@ -321,7 +322,7 @@ def _back_up(system: System, path: str, raw: bytes) -> str:
 def _backups(system: System, path: str) -> t.List[str]:
     folder, _slash, name = path.rpartition("/")
     mine = re.compile(re.escape(name + BACKUP_MARK) + r"[0-9]{8}T[0-9]{6}Z~$")
-    return ["%s/%s" % (folder, entry) for entry in system.entries(folder) if mine.match(entry)]
+    return ["%s/%s" % (folder, entry) for entry in known(system.listdir(folder)) or () if mine.match(entry)]
 
 
 def _restart(
@@ -362,7 +363,7 @@ def _start_anew(system: System, timeout: float) -> str:
     """Restart once. Failed starts before are forgotten, or systemd's start limit refuses ours. "" when it went well."""
     system.run(["systemctl", "reset-failed", UNIT], _COMMAND_TIMEOUT)
     ran = system.run(["systemctl", "restart", UNIT], timeout)
-    return "" if ran.ok else str(ran)
+    return "" if ran.rc == 0 else said(ran)
 
 
 def _wait(system: System, settings: t.Mapping[str, t.Any], timeout: float) -> str:
@@ -382,7 +383,7 @@ def _wait(system: System, settings: t.Mapping[str, t.Any], timeout: float) -> st
 
 def _journal(system: System) -> str:
     ran = system.run(["journalctl", "--unit", UNIT, "--lines", "30", "--no-pager", "--output", "cat"], _COMMAND_TIMEOUT)
-    return "Its last words:\n%s" % ran.stdout.strip() if ran.ok else "Its journal cannot be read: %s" % ran
+    return "Its last words:\n%s" % ran.stdout.strip() if ran.rc == 0 else "Its journal cannot be read: %s" % said(ran)
 
 
 # The record
@@ -396,7 +397,7 @@ def _remember(system: System, settings: t.Mapping[str, t.Any]) -> None:
 
 def _recorded(system: System) -> t.Any:
     try:
-        return json.loads(system.read(RECORD) or b"{}")
+        return json.loads(known(system.read_bytes(RECORD)) or b"{}")
     except ValueError:
         return {}  # a record that cannot be read proves nothing; the restart is then due
 
@@ -410,12 +411,12 @@ def _fingerprint(invocation: str, settings: t.Mapping[str, t.Any]) -> t.Dict[str
 
 
 def _version(system: System) -> t.Optional[t.Tuple[int, ...]]:
-    if system.find("dockerd") is None:
-        return None
     ran = system.run(["dockerd", "--version"], _COMMAND_TIMEOUT)
+    if ran.missing:
+        return None
     version = _numbers(ran.stdout.partition("version ")[2])
     if not version:
-        raise DockerConfigError("the version of dockerd cannot be read: %s" % ran)
+        raise DockerConfigError("the version of dockerd cannot be read: %s" % said(ran))
     return version
 
 
@@ -427,8 +428,8 @@ def _numbers(version: str) -> t.Tuple[int, ...]:
 
 def _unit(system: System) -> Unit:
     ran = system.run(["systemctl", "show", UNIT, "--property", ",".join(_PROPERTIES)], _COMMAND_TIMEOUT)
-    if not ran.ok:
-        raise DockerConfigError("the state of %s cannot be read: %s" % (UNIT, ran))
+    if ran.rc != 0:
+        raise DockerConfigError("the state of %s cannot be read: %s" % (UNIT, said(ran)))
     shown: t.Dict[str, t.List[str]] = {}
     for line in ran.stdout.splitlines():
         name, _equals, value = line.partition("=")
@@ -447,10 +448,10 @@ def _unit(system: System) -> Unit:
 
 
 def _started_at(system: System, monotonic: str) -> t.Optional[float]:
-    """By way of the monotonic clock: the wall clock of that moment may have been set since (a boot without a battery)."""
+    """By way of the monotonic clock: the wall clock may have been set since then."""
     if not monotonic.isdigit() or monotonic == "0":
         return None
-    return system.wall() - (system.monotonic() - int(monotonic) / 1e6)
+    return system.now() - (system.monotonic() - int(monotonic) / 1e6)
 
 
 def _arguments(system: System, shown: t.Mapping[str, t.Sequence[str]]) -> t.List[str]:
@@ -458,7 +459,7 @@ def _arguments(system: System, shown: t.Mapping[str, t.Sequence[str]]) -> t.List
     for value in shown.get("Environment", ()):
         variables.update(dockerd_flags.environment_of_unit(value))
     for path in dockerd_flags.environment_files(shown.get("EnvironmentFiles", ())):
-        variables.update(dockerd_flags.environment((system.read(path) or b"").decode("utf-8", "replace")))
+        variables.update(dockerd_flags.environment(known(system.read(path)) or ""))
     return dockerd_flags.command_line("".join(shown.get("ExecStart", ())[:1]), variables)
 
 
@@ -468,16 +469,16 @@ def _info(system: System) -> t.Tuple[t.Optional[t.Dict[str, t.Any]], str]:
     try:
         info = json.loads(ran.stdout) if ran.stdout else None
     except ValueError:
-        return None, "it said what is not JSON: %s" % ran
+        return None, "it said what is not JSON: %s" % said(ran)
     # The client answers with rc 0 and ServerErrors when the daemon does not.
     if not isinstance(info, dict) or not info.get("ServerVersion"):
         return None, _why_no_info(ran, info)
     return info, ""
 
 
-def _why_no_info(ran: Ran, info: t.Any) -> str:
+def _why_no_info(ran: Command, info: t.Any) -> str:
     errors = info.get("ServerErrors") if isinstance(info, dict) else None
-    return "; ".join(errors) if errors else str(ran)
+    return "; ".join(errors) if errors else said(ran)
 
 
 # Settings as paths

@@ -13,14 +13,14 @@ version_added: 0.1.0
 author:
   - goldennode.gpu authors (@goldennode)
 description:
-  - Merges settings into C(daemon.json) by editing only the places that differ. Every key, order, number and spelling that
-    is not part of O(settings) stays as it is, to the byte.
+  - Merges settings into C(daemon.json) by editing only the places that differ. Every key, order, number and spelling
+    that is not part of O(settings) stays as it is, to the byte.
   - Nothing is written before the result is known to be good. Malformed JSON, doubled keys, values of the wrong type, a
     setting that is also given as a flag in C(docker.service), and whatever C(dockerd --validate) refuses (Docker 23 and
     newer) are errors that leave the file alone.
-  - Whether Docker must be restarted follows from the state of the node, so that a run that was killed after the write is
-    finished by the next one. Docker is restarted at most once, never reloaded, and waited for. If it does not come back, the
-    old file is put back, Docker is started with it, and the module fails with the end of Docker's journal.
+  - Whether Docker must be restarted follows from the state of the node, so that a run that was killed after the write
+    is finished by the next one. Docker is restarted at most once, never reloaded, and waited for. If it does not come
+    back, the old file is put back, Docker is started with it, and the module fails with the end of Docker's journal.
   - Where Docker is not installed yet, only the file is merged.
 attributes:
   check_mode:
@@ -32,8 +32,8 @@ attributes:
 options:
   settings:
     description:
-      - What C(daemon.json) shall hold. Dictionaries are merged key by key, to any depth; lists and all other values replace
-        what is there.
+      - What C(daemon.json) shall hold. Dictionaries are merged key by key, to any depth; lists and all other values
+        replace what is there.
     type: dict
     required: true
   path:
@@ -44,8 +44,8 @@ options:
     description:
       - When a restart that is due may be done.
       - V(never) leaves it to somebody else.
-      - V(when_idle) does it when no container is running, when Docker itself is not running, or when C(live-restore) keeps
-        the containers alive.
+      - V(when_idle) does it when no container is running, when Docker itself is not running, or when C(live-restore)
+        keeps the containers alive.
       - V(when_due) does it in any case. Running containers are stopped by it.
     type: str
     choices: [never, when_idle, when_due]
@@ -56,7 +56,7 @@ options:
     default: 60
   backup:
     description:
-      - Keep the file as it was before a change, beside it, as C(daemon.json.goldennode-TIME~). The newest three are kept.
+      - Keep the file as it was before a change beside it, as C(daemon.json.goldennode-TIME~). The newest three stay.
     type: bool
     default: true
 """
@@ -115,7 +115,7 @@ backup_file:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config import DockerConfigError, Wanted, apply
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
 
 
 def main() -> None:
@@ -131,7 +131,7 @@ def main() -> None:
     )
     try:
         outcome = apply(System(), Wanted(check_mode=module.check_mode, **module.params))
-    except (DockerConfigError, OSError) as error:
+    except (DockerConfigError, SystemFailure, OSError) as error:
         module.fail_json(msg=str(error))
     result = {
         "changed": outcome.changed,

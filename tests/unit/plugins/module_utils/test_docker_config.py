@@ -13,8 +13,10 @@ import contextlib
 import json
 
 import pytest
+
 from ansible_collections.goldennode.gpu.plugins.module_utils import daemon_json, docker_config, dockerd_flags
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import Ran
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 
 PATH = "/etc/docker/daemon.json"
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}, "default-runtime": "runc"}
@@ -26,7 +28,7 @@ class Node:
     def __init__(self, content=None, version="26.1.5+dfsg1", flags="-H fd://", running=True, containers=0):
         self.files = {}
         self.times = {}
-        self.now = 1000.0
+        self.clock = 1000.0
         self.skew = 1_700_000_000.0  # wall clock minus monotonic clock
         self.version = version
         self.flags = flags
@@ -42,15 +44,15 @@ class Node:
         if content is not None:
             self.put(PATH, content)
         if running and version:
-            self.now += 10
+            self.clock += 10
             self.start()
-        self.now += 10
+        self.clock += 10
 
     # The node's own life
 
     def put(self, path, content):
         self.files[path] = content if isinstance(content, bytes) else content.encode("utf-8")
-        self.times[path] = self.wall()
+        self.times[path] = self.now()
 
     def content(self):
         return self.files[PATH].decode("utf-8")
@@ -62,7 +64,7 @@ class Node:
             return "Job for docker.service failed."
         self.read_at_start = daemon_json.load(self.files.get(PATH))
         self.invocation += 1
-        self.started = self.now
+        self.started = self.clock
         return ""
 
     def refusal(self, content, flags):
@@ -82,21 +84,20 @@ class Node:
 
     # What the code under test calls
 
-    def find(self, program):
-        return "/usr/bin/" + program if self.version else None
-
     def run(self, argv, timeout):
         assert timeout > 0
+        if argv[0] == "dockerd" and not self.version:
+            return Command("host", tuple(argv), missing=True, error="dockerd is not installed")
         self.commands.append(" ".join(argv))
-        self.now += 0.1
+        self.clock += 0.1
         rc, out, err = getattr(self, "_" + argv[0])(argv)
-        return Ran(tuple(argv), rc, out, err)
+        return Command("host", tuple(argv), rc, out, err)
 
     def _systemctl(self, argv):
         if argv[1] == "show":
             return 0, self._show(), ""
         if argv[1] == "restart":
-            self.now += 2
+            self.clock += 2
             failed = self.start()
             return (1 if failed else 0), "", failed
         assert argv[1] == "reset-failed"
@@ -149,14 +150,17 @@ class Node:
         assert argv[argv.index("--lines") + 1] == "30"
         return 0, "dockerd: error initializing graphdriver\n", ""
 
+    def read_bytes(self, path):
+        return Reading(self.files.get(path))
+
     def read(self, path):
-        return self.files.get(path)
+        return Reading(self.files[path].decode("utf-8") if path in self.files else None)
 
     def changed_at(self, path):
         return self.times[path]
 
-    def entries(self, folder):
-        return sorted(p.rpartition("/")[2] for p in self.files if p.rpartition("/")[0] == folder)
+    def listdir(self, folder):
+        return Reading({p.rpartition("/")[2]: None for p in sorted(self.files) if p.rpartition("/")[0] == folder})
 
     def write(self, path, content, like=None):
         self.put(path, content)
@@ -170,14 +174,14 @@ class Node:
         yield "/tmp/candidate"
         del self.files["/tmp/candidate"]
 
-    def wall(self):
-        return self.now + self.skew
+    def now(self):
+        return self.clock + self.skew
 
     def monotonic(self):
-        return self.now
+        return self.clock
 
     def sleep(self, seconds):
-        self.now += seconds
+        self.clock += seconds
 
     @property
     def restarts(self):
@@ -185,7 +189,7 @@ class Node:
 
 
 def apply(node, settings, **options):
-    node.now += 10
+    node.clock += 10
     node.commands.clear()
     return docker_config.apply(node, docker_config.Wanted(settings, **options))
 
@@ -260,13 +264,15 @@ def test_case_033_byte_order_mark_keeps_the_users_key():
             "when_idle",
             1,
             False,
-            "1 container is running, which a restart of Docker would stop; stop them, or set docker_allow_restart to true",
+            "1 container is running, which a restart of Docker would stop; "
+            "stop them, or set docker_allow_restart to true",
         ),
         (
             "when_idle",
             2,
             False,
-            "2 containers are running, which a restart of Docker would stop; stop them, or set docker_allow_restart to true",
+            "2 containers are running, which a restart of Docker would stop; "
+            "stop them, or set docker_allow_restart to true",
         ),
         ("when_due", 2, True, ""),
     ],
@@ -346,7 +352,7 @@ def test_after_a_users_restart_the_old_record_does_not_count():
     good = node.content()
     node.put(PATH, "{}")
     node.start()
-    node.now += 10
+    node.clock += 10
     node.put(PATH, good)
     assert apply(node, LOGS).restarted
 
@@ -441,7 +447,8 @@ def test_check_mode_tells_of_a_restart_without_consent():
 def test_malformed_json_is_named_with_its_place():
     message = refused(Node('{\n  "debug": true,\n}', running=False), NVIDIA)
     assert message == (
-        "/etc/docker/daemon.json, which was left as it is: line 2 column 16: there is a comma before the closing }; remove it"
+        "/etc/docker/daemon.json, which was left as it is: "
+        "line 2 column 16: there is a comma before the closing }; remove it"
     )
 
 
@@ -554,10 +561,10 @@ def test_a_file_that_was_not_there_is_taken_away_again():
 def test_a_daemon_that_starts_but_never_answers():
     node = Node("{}")
     node.answers = False
-    before = node.now
+    before = node.clock
     message = refused(node, NVIDIA, restart="when_due", timeout=30)
     assert "Docker does not start with it either: Cannot connect to the Docker daemon." in message
-    assert 60 <= node.now - before < 120
+    assert 60 <= node.clock - before < 120
 
 
 def test_a_failed_start_of_a_file_that_we_did_not_write_names_the_last_backup():

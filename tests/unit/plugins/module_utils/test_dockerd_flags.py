@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.goldennode.gpu.plugins.module_utils import dockerd_flags
 
 SHOWN = "{ path=/usr/bin/dockerd ; argv[]=%s ; ignore_errors=no ; start_time=[n/a] ; pid=0 ; status=0/0 }"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands end in time, files are written whole or not at all."""
+"""Files are written whole or not at all, and what is not known is not taken for absent."""
 
 from __future__ import annotations
 
@@ -10,40 +10,23 @@ import stat
 import time
 
 import pytest
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure, known, said
 
 
-def test_a_command_and_what_it_says():
-    ran = System().run(["sh", "-c", "echo out; echo  some   words >&2; exit 3"], 10)
-    assert (ran.rc, ran.ok, ran.stdout, ran.words) == (3, False, "out\n", "some words")
-    assert str(ran).endswith("exit 3: rc 3: some words")
+def test_how_a_command_ended_is_said_on_one_line():
+    assert said(Command("host", ("a", "b"), 3, "out\n", " some\n words\n")) == "a b: rc 3: some words"
+    assert said(Command("host", ("a",), 0)) == "a: rc 0"
+    assert said(Command("host", ("a",), error="a is not installed", missing=True)) == "a: a is not installed"
 
 
-def test_a_program_that_is_not_there():
-    ran = System().run(["/no/such/program"], 10)
-    assert ran.rc is None
-    assert str(ran) == "/no/such/program: cannot be started: No such file or directory"
-
-
-def test_a_hanging_command_ends_in_time_and_its_children_with_it():
-    start = time.monotonic()
-    ran = System().run(["sh", "-c", "echo before; sleep 60 & sleep 60"], 0.3)
-    assert time.monotonic() - start < 5
-    assert ran.rc is None
-    assert ran.error.startswith("did not end within 0.3 seconds (process ")
-    assert ran.stdout == "before\n"
-
-
-def test_a_grandchild_that_fled_and_holds_the_pipe_does_not_hang_us():
-    start = time.monotonic()
-    ran = System().run(["sh", "-c", "setsid sleep 8 & sleep 60"], 0.3)
-    assert time.monotonic() - start < 6
-    assert ran.rc is None
-
-
-def test_dockers_variables_do_not_lead_us_to_another_daemon(monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", "tcp://elsewhere")
-    assert System().run(["sh", "-c", 'echo "$DOCKER_HOST/$LC_ALL"'], 10).stdout == "/C\n"
+def test_what_cannot_be_read_is_not_taken_for_absent():
+    assert known(Reading("x")) == "x"
+    assert known(Reading(None)) is None
+    with pytest.raises(SystemFailure, match="no permission"):
+        known(Reading.unknown("no permission"))
 
 
 def test_a_new_file_is_for_all_to_read(tmp_path):
@@ -93,27 +76,11 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_file_that_cannot_be_read_is_not_taken_for_absent(tmp_path):
-    assert System().read(str(tmp_path / "absent")) is None
-    with pytest.raises(OSError, match="Is a directory"):
-        System().read(str(tmp_path))
-
-
 def test_a_file_whose_mtime_was_kept_shows_when_it_was_really_changed(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x")
     os.utime(path, (1, 1))
     assert time.time() - System().changed_at(str(path)) < 60
-
-
-def test_entries_and_sizes(tmp_path):
-    (tmp_path / "b").write_bytes(b"123")
-    (tmp_path / "a").write_bytes(b"")
-    assert System().entries(str(tmp_path)) == ["a", "b"]
-    assert System().entries(str(tmp_path / "absent")) == []
-    assert System().size(str(tmp_path / "b")) == 3
-    assert System().size(str(tmp_path / "absent")) == 0
-    assert System().free_bytes(str(tmp_path)) > 0
 
 
 def test_temporary_files_are_private_and_go_away():
