@@ -40,7 +40,7 @@ class System(LocalHost):
         return shutil.disk_usage(folder).free
 
     def write(self, path: str, content: bytes, like: t.Optional[str] = None) -> None:
-        """Write the file whole or not at all. Mode, owner and SELinux context are those of ``like``, or else its own."""
+        """Write the file whole or not at all. Mode, owner and SELinux context are those of ``like``, else its own."""
         path = os.path.realpath(path)  # a link stays a link
         folder = os.path.dirname(path)
         os.makedirs(folder, mode=0o755, exist_ok=True)
