@@ -397,7 +397,7 @@ def _remember(system: System, settings: t.Mapping[str, t.Any]) -> None:
 
 def _recorded(system: System) -> t.Any:
     try:
-        return json.loads(known(system.read(RECORD)) or "{}")
+        return json.loads(t.cast(str, known(system.read(RECORD)) or "{}"))
     except ValueError:
         return {}  # a record that cannot be read proves nothing; the restart is then due
 
