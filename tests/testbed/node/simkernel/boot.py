@@ -1,0 +1,133 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A boot: the machine is switched on, the initramfs and then the root's udev load modules; faults come and go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import typing as t
+from pathlib import Path
+
+from . import modules, nvidia, views
+from .machine import (
+    FAULTS,
+    KEPT_FAULTS,
+    KERNEL_LOG,
+    RUN,
+    STARTED,
+    installed_kernels,
+    log,
+    next_kernel,
+    present_devices,
+    running_kernel,
+)
+
+MODULES_LOAD = (Path("/etc/modules-load.d"), Path("/run/modules-load.d"), Path("/usr/lib/modules-load.d"))
+
+
+def boot(arguments: t.Sequence[str]) -> int:
+    """PID 1 until init: everything that a kernel and its initramfs do, then the real init."""
+    RUN.mkdir(parents=True)
+    STARTED.write_text("%f" % time.monotonic())
+    KERNEL_LOG.touch()
+    kernel = next_kernel()
+    views.mount_all(kernel)
+    log("Linux version %s (simulated)" % kernel, "Command line: %s" % Path("/proc/cmdline").read_text().strip())
+    _copy_faults()
+    views.show_pci()
+    _initramfs_stage(kernel)
+    init = list(arguments) or ["/sbin/init"]
+    os.execv(init[0], init)
+    return 1
+
+
+def _initramfs_stage(kernel: str) -> None:
+    """udev inside the initramfs loads what the initramfs holds for the devices, by the initramfs's own modprobe.d."""
+    image = Path("/boot/initrd.img-" + kernel)
+    aliases = _device_aliases()
+    if not aliases:
+        return
+    if not image.exists():
+        log("no initramfs for this kernel: modules come from the root file system alone")
+        return
+    root = tempfile.mkdtemp(prefix="initramfs-", dir="/run")
+    try:
+        subprocess.run(["unmkinitramfs", str(image), root], check=True)
+        # With early microcode in front, the main archive is in a directory of its own.
+        tree = os.path.join(root, "main") if os.path.isdir(os.path.join(root, "main")) else root
+        plan = modules.resolve(
+            "-d", tree, "-S", kernel, "-C", tree + "/etc/modprobe.d", "-C", tree + "/usr/lib/modprobe.d",
+            "--use-blacklist", "--all", *aliases,
+        )  # fmt: skip
+        _load(plan.stdout, kernel, run_commands=False)
+    finally:
+        shutil.rmtree(root)
+
+
+def coldplug(_arguments: t.Sequence[str]) -> int:
+    """udev's coldplug in the root file system."""
+    aliases = _device_aliases()
+    if aliases:
+        _load(modules.resolve("--use-blacklist", "--all", *aliases).stdout, running_kernel())
+    return 0
+
+
+def _device_aliases() -> t.List[str]:
+    return sorted({device.modalias for device in present_devices()})
+
+
+def _load(plan: str, kernel: str, run_commands: bool = True) -> None:
+    """Load line by line: one module that is refused does not keep the others out."""
+    for line in plan.splitlines():
+        try:
+            modules.follow(line, kernel, run_commands)
+        except modules.Refused as refusal:
+            print("simkernel: %s: %s" % (refusal.module, refusal.notes or os.strerror(refusal.code)), file=sys.stderr)
+
+
+def modules_load(_arguments: t.Sequence[str]) -> int:
+    """What systemd-modules-load does with modules-load.d, which would ask the machine's kernel."""
+    found: t.Dict[str, Path] = {}
+    for directory in reversed(MODULES_LOAD):
+        found.update((path.name, path) for path in directory.glob("*.conf"))
+    code = 0
+    for name in sorted(found):
+        for line in found[name].read_text().splitlines():
+            if line.strip() and line[0] not in "#;":
+                code |= modules.modprobe(["--use-blacklist", line.strip()])
+    return code
+
+
+def sync_faults(_arguments: t.Sequence[str]) -> int:
+    """Take over a change in the kept faults at once: GPUs leave the bus and come back, the log tells of the others."""
+    _copy_faults()
+    views.show_pci()
+    if "nvidia" in modules.loaded():
+        nvidia.bind_nvidia()
+    return 0
+
+
+def _copy_faults() -> None:
+    FAULTS.mkdir(exist_ok=True)
+    for old in FAULTS.iterdir():
+        if not (KEPT_FAULTS / old.name).exists():
+            old.unlink()
+    if KEPT_FAULTS.is_dir():
+        for fault in KEPT_FAULTS.iterdir():
+            shutil.copyfile(fault, FAULTS / fault.name)
+
+
+def kernels(_arguments: t.Sequence[str]) -> int:
+    print("\n".join(installed_kernels()))
+    return 0
+
+
+def dmesg(_arguments: t.Sequence[str]) -> int:
+    sys.stdout.write(KERNEL_LOG.read_text())
+    return 0

@@ -1,0 +1,262 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loading and unloading of modules: the real modprobe says what would be loaded, and only the loading is played."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+from . import nvidia, udev, views
+from .machine import RUN, log, running_kernel
+
+#: The diverted originals, links to kmod under their own names.
+REAL = Path("/usr/lib/simkernel/real")
+LOADED = RUN / "modules.json"
+
+#: Programs that keep the nvidia module in use while they run.
+HOLDERS = ("nvidia-persiste", "nv-fabricmanage")  # as in /proc/PID/comm, 15 characters
+
+
+@dataclasses.dataclass(frozen=True)
+class Module:
+    """A loaded module as lsmod shows it."""
+
+    name: str
+    size: int
+    depends: t.Tuple[str, ...] = ()
+    version: str = ""
+
+
+def loaded() -> t.Dict[str, Module]:
+    if not LOADED.exists():
+        return {}
+    return {m["name"]: Module(m["name"], m["size"], tuple(m["depends"]), m["version"]) for m in json.loads(LOADED.read_text())}
+
+
+def _store(modules: t.Dict[str, Module]) -> None:
+    LOADED.write_text(json.dumps([dataclasses.asdict(module) for module in modules.values()]))
+
+
+def users(name: str) -> t.List[str]:
+    return [module.name for module in loaded().values() if name in module.depends]
+
+
+class Refused(Exception):
+    """The kernel, or an install command, would not let a module in or out; ``code`` is the errno."""
+
+    def __init__(self, module: str, code: int, notes: str = "") -> None:
+        super().__init__(module)
+        self.module = module
+        self.code = code
+        self.notes = notes
+
+
+def resolve(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What the real modprobe would do: lines ``insmod PATH OPTIONS``, ``builtin NAME`` and ``install COMMAND``."""
+    return subprocess.run(
+        [str(REAL / "modprobe"), "--show-depends", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def follow(plan: str, kernel: str, run_commands: bool = True) -> None:
+    """Load everything that ``plan``, the answer of resolve(), names."""
+    for line in plan.splitlines():
+        action, _, rest = line.strip().partition(" ")
+        if action == "insmod":
+            path, *options = shlex.split(rest)
+            insert(path, dict(option.partition("=")[::2] for option in options), kernel)
+        elif action == "install" and run_commands:
+            _run_command(rest)
+
+
+def _run_command(command: str) -> None:
+    done = subprocess.run(["/bin/sh", "-c", command], check=False)
+    if done.returncode != 0:
+        note = "Error running install command '%s': retcode %d" % (command, done.returncode)
+        raise Refused(command, errno.EINVAL, note)
+
+
+def insert(path: str, options: t.Dict[str, str], kernel: str) -> None:
+    """Load one module file, as insmod does; nothing happens when it is loaded already."""
+    name = re.sub(r"\.ko(\.\w+)?$", "", os.path.basename(path)).replace("-", "_")
+    modules = loaded()
+    info = _modinfo(path) if name.startswith("nvidia") else {}
+    name = info.get("name", name)
+    if name in modules:
+        return
+    code = _check(name, info, kernel) or _start(name, info, options)
+    if code:
+        raise Refused(name, code)
+    depends = tuple(d.replace("-", "_") for d in info.get("depends", "").split(",") if d)
+    modules[name] = Module(name, os.path.getsize(path), depends, info.get("version", ""))
+    _store(modules)
+    taint = ("P" if info.get("license") == "NVIDIA" else "") + "OE" if info else ""
+    views.show_module(name, info.get("version", ""), taint)
+    udev.module_added(name)
+
+
+def _modinfo(path: str) -> t.Dict[str, str]:
+    answer = subprocess.run([str(REAL / "modinfo"), path], capture_output=True, text=True, check=True).stdout
+    return dict((key, value.strip()) for key, _, value in (line.partition(":") for line in answer.splitlines()))
+
+
+def _check(name: str, info: t.Dict[str, str], kernel: str) -> int:
+    """What the kernel looks at before a module's own code runs: built for it, and of one build with what is loaded."""
+    if not info:
+        return 0
+    built_for = info.get("vermagic", "").partition(" ")[0]
+    if built_for != kernel:
+        log("%s: version magic '%s' should be '%s'" % (name, info.get("vermagic", ""), kernel))
+        return errno.ENOEXEC
+    core = loaded().get("nvidia")
+    if core is not None and core.version != info.get("version", ""):
+        log("%s: disagrees about version of symbol nvidia_register_module" % name)
+        return errno.EINVAL
+    return 0
+
+
+def _start(name: str, info: t.Dict[str, str], options: t.Dict[str, str]) -> int:
+    """The module's own start."""
+    if name == "nvidia":
+        log("nvidia: loading out-of-tree module taints kernel.")
+        return nvidia.load_nvidia(info.get("version", ""), info.get("license", ""), options)
+    if name == "nouveau":
+        return 0 if options.get("modeset") == "0" else nvidia.load_nouveau()
+    if name == "nvidia_uvm":
+        major = views.register_major("nvidia-uvm")
+        log("nvidia-uvm: Loaded the UVM driver, major device number %d." % major)
+    if name == "nvidia_modeset":
+        views.register_major("nvidia-modeset", 195)
+        log("nvidia-modeset: Loading NVIDIA Kernel Mode Setting Driver for UNIX platforms  %s" % info.get("version", ""))
+    return 0
+
+
+def remove(name: str) -> None:
+    """Unload a module that nobody uses."""
+    name = name.replace("-", "_")
+    modules = loaded()
+    if name not in modules:
+        raise Refused(name, errno.ENOENT, "Module %s is not currently loaded" % name)
+    holders = users(name) + (_programs_that_hold() if name == "nvidia" else [])
+    if holders:
+        raise Refused(name, errno.EBUSY, "Module %s is in use by: %s" % (name, " ".join(holders)))
+    if name == "nvidia":
+        nvidia.unload_nvidia()
+    elif name == "nouveau":
+        views.remove_driver("nouveau")
+    elif name == "nvidia_uvm":
+        views.unregister_majors("nvidia-uvm")
+        log("nvidia-uvm: Unloaded the UVM driver.")
+    elif name == "nvidia_modeset":
+        views.unregister_majors("nvidia-modeset")
+    del modules[name]
+    _store(modules)
+    views.hide_module(name)
+
+
+def _programs_that_hold() -> t.List[str]:
+    names = []
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            names.append(comm.read_text().strip())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return [name for name in names if name in HOLDERS]
+
+
+# --- the commands --------------------------------------------------------------------------------------------------
+
+#: Options with which modprobe only answers a question.
+QUESTIONS = re.compile(
+    r"^(-[a-zA-Z]*[DcnRVh][a-zA-Z]*|--(show-depends|show-?config|dry-run|show|resolve-alias|version|help|dump-modversions"
+    r"|show-modversions|show-exports))$"
+)
+REMOVE = re.compile(r"^(-[a-zA-Z]*r[a-zA-Z]*|--remove)$")
+QUIET = re.compile(r"^(-[a-zA-Z]*q[a-zA-Z]*|--quiet)$")
+
+
+def modprobe(arguments: t.Sequence[str]) -> int:
+    if any(QUESTIONS.match(argument) for argument in arguments):
+        os.execv(str(REAL / "modprobe"), ["modprobe", *arguments])
+    quiet = any(QUIET.match(argument) for argument in arguments)
+    try:
+        if any(REMOVE.match(argument) for argument in arguments):
+            for name in (argument for argument in arguments if not argument.startswith("-")):
+                _remove_with_unused(name)
+            return 0
+        plan = resolve(*arguments)
+        sys.stderr.write(plan.stderr)
+        follow(plan.stdout, running_kernel())
+    except Refused as refusal:
+        if not quiet:
+            _report("modprobe", refusal)
+        return 1
+    return plan.returncode
+
+
+def _report(program: str, refusal: Refused) -> None:
+    if refusal.notes:
+        print("%s: %s: %s" % (program, "FATAL" if refusal.code == errno.EBUSY else "ERROR", refusal.notes), file=sys.stderr)
+    if refusal.code not in (errno.EBUSY, errno.ENOENT):
+        print("%s: ERROR: could not insert '%s': %s" % (program, refusal.module, os.strerror(refusal.code)), file=sys.stderr)
+
+
+def _remove_with_unused(name: str) -> None:
+    """modprobe -r also takes out the modules that only ``name`` needed."""
+    name = name.replace("-", "_")
+    below = loaded()[name].depends if name in loaded() else ()
+    if name not in loaded():
+        known = subprocess.run([str(REAL / "modinfo"), name], capture_output=True, check=False)
+        if known.returncode != 0:
+            raise Refused(name, errno.ENOENT, "Module %s not found." % name)
+        return
+    remove(name)
+    for module in below:
+        if module in loaded() and not users(module) and module.startswith("nvidia") and not _programs_that_hold():
+            remove(module)
+
+
+def rmmod(arguments: t.Sequence[str]) -> int:
+    code = 0
+    for name in (argument for argument in arguments if not argument.startswith("-")):
+        try:
+            remove(name)
+        except Refused as refusal:
+            print("rmmod: ERROR: %s" % refusal.notes, file=sys.stderr)
+            code = 1
+    return code
+
+
+def insmod(arguments: t.Sequence[str]) -> int:
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    if not words:
+        print("insmod: ERROR: missing filename.", file=sys.stderr)
+        return 1
+    path, options = words[0], dict(word.partition("=")[::2] for word in words[1:])
+    if not os.path.exists(path):
+        print("insmod: ERROR: could not load module %s: No such file or directory" % path, file=sys.stderr)
+        return 1
+    try:
+        insert(path, options, running_kernel())
+    except Refused as refusal:
+        print("insmod: ERROR: could not insert module %s: %s" % (path, os.strerror(refusal.code)), file=sys.stderr)
+        return 1
+    return 0
+
+
+def lsmod(_arguments: t.Sequence[str]) -> int:
+    print("%-19s %8s  %s" % ("Module", "Size", "Used by"))
+    for module in reversed(list(loaded().values())):
+        names = users(module.name)
+        print("%-19s %8d  %d %s" % (module.name, module.size, len(names), ",".join(names)))
+    return 0

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a kernel shows in /proc and /sys, made of tmpfs and overlay mounts over the real ones.
+
+Every mount is made once, before init starts, so that services in mount namespaces of their own see later changes
+too: from then on only files inside the mounts are written.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import typing as t
+import uuid
+from pathlib import Path
+
+from .machine import NVIDIA_VENDOR, RUN, SUBSYSTEM, Device, present_devices
+
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+PCI_DRIVERS = Path("/sys/bus/pci/drivers")
+SYS_MODULE = Path("/sys/module")
+PROC_NVIDIA = RUN / "proc/driver/nvidia"
+#: Character devices that the NVIDIA modules registered; also what the fakes read.
+MAJORS = RUN / "devices"
+PROC_DEVICES = RUN / "proc-devices"
+REAL_PROC_DEVICES = RUN / "proc-devices.machine"
+
+
+def mount_all(kernel: str) -> None:
+    """The views of a machine that has just been switched on: a new boot, ``kernel``, and no GPU driver yet."""
+    _mount("-t", "cgroup2", "none", "/sys/fs/cgroup")
+    _bind_text("boot_id", "%s\n" % uuid.uuid4(), "/proc/sys/kernel/random/boot_id")
+    _bind_text("osrelease", kernel + "\n", "/proc/sys/kernel/osrelease")
+    _bind_text("cmdline", "BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet\n" % kernel, "/proc/cmdline")
+    REAL_PROC_DEVICES.write_text(Path("/proc/devices").read_text())
+    MAJORS.touch()
+    _bind_text(PROC_DEVICES.name, REAL_PROC_DEVICES.read_text(), "/proc/devices")
+    PROC_NVIDIA.parent.mkdir(parents=True)
+    _mount("--bind", str(PROC_NVIDIA.parent), "/proc/driver")
+    for part in ("upper", "work"):
+        (RUN / "module" / part).mkdir(parents=True)
+    _mount(
+        "-t", "overlay", "-o", "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (SYS_MODULE, RUN / "module", RUN / "module"),
+        "none", str(SYS_MODULE),
+    )  # fmt: skip
+    for view in (PCI_DEVICES, PCI_DRIVERS):
+        _mount("-t", "tmpfs", "-o", "mode=0755", "none", str(view))
+
+
+def _bind_text(name: str, text: str, target: str) -> None:
+    source = RUN / name
+    source.write_text(text)
+    _mount("--bind", str(source), target)
+
+
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True)
+
+
+# --- PCI -----------------------------------------------------------------------------------------------------------
+
+
+def show_pci() -> None:
+    """Bring /sys/bus/pci/devices up to what is on the bus now; devices that stay keep their driver."""
+    wanted = {device.address: device for device in present_devices()}
+    for entry in list(PCI_DEVICES.iterdir()):
+        if entry.name not in wanted:
+            unbind(entry.name)
+            shutil.rmtree(entry)
+    for address, device in wanted.items():
+        if not (PCI_DEVICES / address).exists():
+            _add_device(device)
+
+
+def _add_device(device: Device) -> None:
+    entry = PCI_DEVICES / device.address
+    entry.mkdir()
+    for name, value in (
+        ("vendor", "0x%04x" % NVIDIA_VENDOR),
+        ("device", "0x%04x" % device.device),
+        ("subsystem_vendor", "0x%04x" % NVIDIA_VENDOR),
+        ("subsystem_device", "0x%04x" % SUBSYSTEM),
+        ("class", "0x%06x" % device.pci_class),
+        ("revision", "0xa1"),
+        ("irq", "16"),
+        ("enable", "1"),
+        ("numa_node", str(device.numa)),
+        ("modalias", device.modalias),
+        ("resource", "\n".join(["0x0000000000000000 0x0000000000000000 0x0000000000000000"] * 13)),
+    ):
+        (entry / name).write_text(value + "\n")
+    (entry / "config").write_bytes(_config_space(device))
+
+
+def _config_space(device: Device) -> bytes:
+    """The first 64 bytes that every PCI function has; lspci reads them beside the files."""
+    header = bytearray(256)
+    struct.pack_into("<HHHH", header, 0x00, NVIDIA_VENDOR, device.device, 0x0006, 0x0010)
+    struct.pack_into("<I", header, 0x08, device.pci_class << 8 | 0xA1)
+    struct.pack_into("<HH", header, 0x2C, NVIDIA_VENDOR, SUBSYSTEM)
+    return bytes(header)
+
+
+def driver_of(address: str) -> t.Optional[str]:
+    link = PCI_DEVICES / address / "driver"
+    return os.readlink(link).rpartition("/")[2] if link.is_symlink() else None
+
+
+def bind(address: str, driver: str) -> None:
+    (PCI_DRIVERS / driver).mkdir(exist_ok=True)
+    (PCI_DEVICES / address / "driver").symlink_to("../../drivers/" + driver)
+    (PCI_DRIVERS / driver / address).symlink_to("../../devices/" + address)
+
+
+def unbind(address: str) -> None:
+    driver = driver_of(address)
+    if driver is not None:
+        (PCI_DEVICES / address / "driver").unlink()
+        (PCI_DRIVERS / driver / address).unlink()
+
+
+def remove_driver(driver: str) -> None:
+    """Take ``driver`` off the bus, and off every device that it held."""
+    entry = PCI_DRIVERS / driver
+    if entry.exists():
+        for address in [link.name for link in entry.iterdir()]:
+            unbind(address)
+        entry.rmdir()
+
+
+# --- modules and character devices ---------------------------------------------------------------------------------
+
+
+def show_module(name: str, version: str, taint: str) -> None:
+    entry = SYS_MODULE / name
+    if entry.exists():  # built into the machine's own kernel
+        return
+    entry.mkdir()
+    (entry / "initstate").write_text("live\n")
+    (entry / "taint").write_text(taint + "\n")
+    if version:
+        (entry / "version").write_text(version + "\n")
+
+
+def hide_module(name: str) -> None:
+    shutil.rmtree(SYS_MODULE / name, ignore_errors=True)
+
+
+def register_major(name: str, major: t.Optional[int] = None) -> int:
+    """Register a character device and show it in /proc/devices: ``major``, else the highest that nobody uses."""
+    registered = _majors()
+    if major is None:
+        taken = {number for number, _name in registered} | set(_machine_majors())
+        major = next(number for number in range(511, 499, -1) if number not in taken)
+    _write_majors(registered + [(major, name)])
+    return major
+
+
+def unregister_majors(*names: str) -> None:
+    _write_majors([(major, name) for major, name in _majors() if name not in names])
+
+
+def _majors() -> t.List[t.Tuple[int, str]]:
+    lines = (line.split() for line in MAJORS.read_text().splitlines())
+    return [(int(number), name) for number, name in lines]
+
+
+def _machine_majors() -> t.List[int]:
+    return [int(line.split()[0]) for line in REAL_PROC_DEVICES.read_text().splitlines() if line[:3].strip().isdigit()]
+
+
+def _write_majors(majors: t.List[t.Tuple[int, str]]) -> None:
+    lines = "".join("%3d %s\n" % entry for entry in majors)
+    MAJORS.write_text(lines)
+    # In place: a bind mount follows the file, not its name.
+    characters, _, blocks = REAL_PROC_DEVICES.read_text().partition("\nBlock devices:")
+    PROC_DEVICES.write_text(characters + lines + "\nBlock devices:" + blocks)

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line of the test bed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import typing as t
+from pathlib import Path
+
+from . import engine, faults, image, key, nodes, snapshots
+from .pool import POOL, parse_node, read_pool
+from .shell import TestbedError, docker
+
+
+def main(argv: t.Sequence[str]) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        arguments.command(arguments)
+    except TestbedError as error:
+        print("testbed: %s" % error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _engine(_arguments: argparse.Namespace) -> None:
+    print(engine.ensure())
+
+
+def _image(_arguments: argparse.Namespace) -> None:
+    engine.ensure()
+    print(image.ensure())
+
+
+def _up(arguments: argparse.Namespace) -> None:
+    wanted = [parse_node(text) for text in arguments.nodes] or read_pool(arguments.pool)
+    engine.ensure()
+    if arguments.snapshot is not None:
+        snapshots.require(arguments.snapshot)
+    image_name = snapshots.image_name(arguments.snapshot) if arguments.snapshot else arguments.image or image.ensure()
+    nodes.up(wanted, image_name, arguments.snapshot)
+
+
+def _down(arguments: argparse.Namespace) -> None:
+    nodes.down(arguments.nodes or nodes.names())
+    if arguments.all:
+        snapshots.remove(snapshots.names())
+    if not nodes.names():
+        docker("network", "rm", nodes.NETWORK, check=False)
+
+
+def _status(_arguments: argparse.Namespace) -> None:
+    for name in nodes.names():
+        there = nodes.existing(name)
+        running = there["State"]["Running"]
+        profile = there["Config"]["Labels"][nodes.LABEL + ".profile"]
+        where = "127.0.0.1:%d" % nodes.port(name) if running else "stopped"
+        on = " ".join(faults.active(name)) if running else ""
+        print("%-12s %-10s %-18s %-30s %s" % (name, profile, where, there["Config"]["Image"], on))
+    print("snapshots: %s" % (" ".join(snapshots.names()) or "none"))
+
+
+def _ssh(arguments: argparse.Namespace) -> None:
+    command = key.ssh_command(nodes.port(arguments.node), arguments.user)
+    os.execvp(command[0], command + arguments.words)
+
+
+def _exec(arguments: argparse.Namespace) -> None:
+    os.execvp("docker", ["docker", "exec", nodes.container(arguments.node), *arguments.words])
+
+
+def _boot(arguments: argparse.Namespace) -> None:
+    known = nodes.execute(arguments.node, "simkernel", "kernels").split()
+    if arguments.kernel not in known:
+        raise TestbedError("%s has no kernel %s; it has: %s" % (arguments.node, arguments.kernel, ", ".join(known)))
+    nodes.execute(arguments.node, "sh", "-ec", 'echo "$0" > /etc/simgpu/boot-kernel', arguments.kernel)
+    nodes.reboot(arguments.node)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="testbed", description="Simulated GPU nodes; see tests/testbed/README.md.")
+    commands = parser.add_subparsers(dest="name", required=True, metavar="COMMAND")
+
+    def add(name: str, command: t.Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=command)
+        return sub
+
+    add("engine", _engine, "make sure that a Docker Engine answers, and print its version")
+    add("image", _image, "make sure that the node image is there, and print its name")
+
+    sub = add("up", _up, "start nodes: those named, else those of the pool")
+    sub.add_argument("nodes", nargs="*", metavar="NODE=PROFILE[:PORT]")
+    sub.add_argument("--pool", type=Path, default=POOL, help="inventory that names the nodes")
+    source = sub.add_mutually_exclusive_group()
+    source.add_argument("--image", help="image for new nodes in place of the one built from node/")
+    source.add_argument("--from", dest="snapshot", metavar="SNAPSHOT", help="snapshot from which new nodes start")
+
+    sub = add("down", _down, "remove nodes and what is theirs: those named, else all")
+    sub.add_argument("nodes", nargs="*", metavar="NODE")
+    sub.add_argument("--all", action="store_true", help="snapshots too")
+    add("status", _status, "list nodes with profile, address, image and active faults")
+
+    sub = add("ssh", _ssh, "a shell, or a command, over ssh")
+    sub.add_argument("--user", default="root", help="root, admin or alice")
+    sub.add_argument("node")
+    sub.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
+    sub = add("exec", _exec, "a command by docker exec, beside sshd")
+    sub.add_argument("node")
+    sub.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
+
+    known = "; ".join("%s: %s" % item for item in faults.FAULTS.items())
+    sub = add("fault", lambda a: faults.switch(a.node, a.fault, a.state, a.words), "switch a fault on or off. " + known)
+    sub.add_argument("node")
+    sub.add_argument("fault", choices=faults.FAULTS)
+    sub.add_argument("state", choices=("on", "off"))
+    sub.add_argument("words", nargs="*", help="which GPU (default 0), and how")
+    sub = add("damage", lambda a: faults.damage(a.node, a.damage), "break what the roles can repair")
+    sub.add_argument("node")
+    sub.add_argument("damage", choices=faults.DAMAGE)
+
+    sub = add("reboot", lambda a: nodes.reboot(a.node), "systemctl reboot, and wait for the node")
+    sub.add_argument("node")
+    sub = add("boot", _boot, "choose the kernel of this and all later boots, and reboot")
+    sub.add_argument("node")
+    sub.add_argument("--kernel", required=True, metavar="RELEASE")
+    sub = add("kernel-list", lambda a: print(nodes.execute(a.node, "simkernel", "kernels")), "kernels that a node can boot")
+    sub.add_argument("node")
+
+    sub = add("snapshot", lambda a: snapshots.take(a.node, a.snapshot), "save a node")
+    sub.add_argument("node")
+    sub.add_argument("snapshot")
+    sub = add("reset", lambda a: snapshots.restore(a.node, a.snapshot), "start a node again from a snapshot")
+    sub.add_argument("node")
+    sub.add_argument("snapshot")
+    return parser
