@@ -177,29 +177,10 @@ def for_platform(bundle: Bundle, key: str) -> PlatformBundle:
     """
     if key in bundle.platforms:
         return bundle.platforms[key]
-    fix = "It knows %s: add the platform to the bundle, or take the host out of the group" % ", ".join(sorted(bundle.platforms))
-    raise BundleError(bundle.id, [Problem("platforms", key, "is not in the bundle", fix)])
-
-
-def platform_bundle(plain: t.Mapping[str, t.Any]) -> PlatformBundle:
-    """The inverse of ``to_plain(PlatformBundle)``: what a module gets as an argument, as a type again."""
-
-    def build(kind: t.Type[t.Any], value: t.Mapping[str, t.Any]) -> t.Any:
-        return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in value.items()})
-
-    manager = plain["fabric_manager"]
-    return PlatformBundle(
-        bundle=plain["bundle"],
-        platform=plain["platform"],
-        sources=tuple(build(Source, source) for source in plain["sources"]),
-        kernel=build(Kernel, plain["kernel"]),
-        driver=build(Driver, plain["driver"]),
-        fabric_manager=build(FabricManager, manager) if manager else None,
-        toolkit=build(Toolkit, plain["toolkit"]),
-        docker=build(Docker, plain["docker"]),
-        image=build(Image, plain["image"]),
-        python=build(Python, plain["python"]),
+    fix = "It knows %s: add the platform to the bundle, or take the host out of the group" % ", ".join(
+        sorted(bundle.platforms)
     )
+    raise BundleError(bundle.id, [Problem("platforms", key, "is not in the bundle", fix)])
 
 
 # --- the schema ---------------------------------------------------------------------------------------------------
@@ -260,7 +241,9 @@ _KINDS: t.Dict[str, t.Type[t.Any]] = {
 }
 _SOURCE: t.Dict[str, _Field] = {
     "name": _Field(True, r"[a-z0-9][a-z0-9-]*", "nvidia"),
-    "uris": _Field(True, r"(https?|file|mirror\+https?)://\S+|file:/\S+", "https://repository.example/debian13", listed=True),
+    "uris": _Field(
+        True, r"(https?|file|mirror\+https?)://\S+|file:/\S+", "https://repository.example/debian13", listed=True
+    ),
     "suites": _Field(True, r"\S+", "stable", listed=True),
     "components": _Field(False, r"\S+", "main", listed=True),
     "key": _Field(False),
@@ -311,7 +294,9 @@ class _Reader:
         complete = {key: platform for key, platform in seen.items() if platform is not None}
         return Bundle(id=str(identity), platforms=complete)
 
-    def _platform(self, identity: str, key: str, own: t.Any, defaults: t.Mapping[str, t.Any]) -> t.Optional[PlatformBundle]:
+    def _platform(
+        self, identity: str, key: str, own: t.Any, defaults: t.Mapping[str, t.Any]
+    ) -> t.Optional[PlatformBundle]:
         path = "platforms.%s" % key
         if key not in PLATFORM_KEYS:
             fix = _did_you_mean(key, PLATFORM_KEYS) or "Use one of %s, and the architecture (%s)" % (
@@ -329,7 +314,9 @@ class _Reader:
         axes.update({axis: self._axis(axis, "%s.%s" % (path, axis), own[axis]) for axis in _AXES if axis in own})
         for axis in _AXES:
             if axis not in axes and axis not in _OPTIONAL_AXES:
-                fields = ", ".join(field for field in _AXES[axis] if _AXES[axis][field].required) or "release or metapackage"
+                fields = (
+                    ", ".join(field for field in _AXES[axis] if _AXES[axis][field].required) or "release or metapackage"
+                )
                 fix = "Add %s with %s, at the top of the bundle or for this platform" % (axis, fields)
                 self.problem(path, MISSING, "has no %s" % axis, fix)
         if len(self.problems) > before or any(axes.get(axis) is None for axis in axes):
@@ -374,7 +361,9 @@ class _Reader:
         flat = [suite for suite in fields["suites"] if suite.endswith("/")]
         if flat and fields.get("components"):
             fix = "Leave components out, or take the / away: a suite that ends in / is a flat repository and has no components"
-            self.problem(path + ".components", list(fields["components"]), "cannot stand beside the suite %s" % flat[0], fix)
+            self.problem(
+                path + ".components", list(fields["components"]), "cannot stand beside the suite %s" % flat[0], fix
+            )
         if not flat and not fields.get("components"):
             self.problem(path + ".components", MISSING, "is missing", "Add it, for example components: [main]")
         key = self._key(path, fields)
@@ -407,7 +396,9 @@ class _Reader:
         wanted = fields.get("fingerprint")
         if wanted and {wanted.upper()} != set(found):
             fix = "Ask the vendor which key is right; never take a new fingerprint over from the file itself"
-            self.problem(path + ".fingerprint", wanted, "is not the fingerprint of the key, which has %s" % ", ".join(found), fix)
+            self.problem(
+                path + ".fingerprint", wanted, "is not the fingerprint of the key, which has %s" % ", ".join(found), fix
+            )
             return None
         return normalise(text)
 

@@ -124,7 +124,9 @@ def setting_problems(settings: Settings) -> t.List[Problem]:
             problems.append(Problem(name, value, "is too short for any look", "Give it 5 seconds or more, 60 is usual"))
     for module in settings["kernel"]["kernel_blacklist"]:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", module):
-            problems.append(Problem("kernel_blacklist", module, "is not the name of a kernel module", "Write it like nouveau"))
+            problems.append(
+                Problem("kernel_blacklist", module, "is not the name of a kernel module", "Write it like nouveau")
+            )
     for name in [access["device_access_group"]] + list(access["device_access_users"]):
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", name):
             where = "device_access_group" if name == access["device_access_group"] else "device_access_users"
@@ -146,7 +148,9 @@ def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
             problems.append(Problem("docker_daemon_options." + path, value, "is managed by a variable of its own", fix))
     for key in ("runtimes", "features"):
         if key in options and not isinstance(options[key], dict):
-            problems.append(Problem("docker_daemon_options." + key, options[key], "is not a dictionary", "Write it as one"))
+            problems.append(
+                Problem("docker_daemon_options." + key, options[key], "is not a dictionary", "Write it as one")
+            )
     default, runtimes = docker["docker_default_runtime"], options.get("runtimes", {})
     if default not in ("runc", "nvidia") and isinstance(runtimes, dict) and default not in runtimes:
         fix = "Use runc or nvidia, or register it in docker_daemon_options.runtimes"
@@ -165,7 +169,10 @@ def _platform_problems(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Lis
         message = "has no number that is known for %s" % lock["platform"]
         problems.append(Problem("device_access_group", group, message, fix))
     if not injections(lock, settings) and settings["golden"]["golden_container_injections"]:
-        fix = "Add runtime, or set toolkit_cdi to true with Docker 25 or newer (the lock has %s)" % lock["docker"]["version"]
+        fix = (
+            "Add runtime, or set toolkit_cdi to true with Docker 25 or newer (the lock has %s)"
+            % lock["docker"]["version"]
+        )
         asked = list(settings["golden"]["golden_container_injections"])
         problems.append(Problem("golden_container_injections", asked, "asks for CDI alone, which is not in use", fix))
     return problems
@@ -228,7 +235,9 @@ def _files(
 ) -> t.Iterator[ManagedFile]:
     access = settings["device_access"]
     group, mode = access["device_access_group"], access["device_access_mode"].zfill(4)
-    yield _file("/etc/modprobe.d/goldennode-blacklist.conf", "kernel", _blacklist(settings["kernel"]["kernel_blacklist"]))
+    yield _file(
+        "/etc/modprobe.d/goldennode-blacklist.conf", "kernel", _blacklist(settings["kernel"]["kernel_blacklist"])
+    )
     yield from _REPOSITORY_FILES[lock["package_manager"]](lock, settings)
     yield _file("/etc/systemd/system/goldennode-uvm.service", "driver", _uvm_service(group, mode))
     yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
@@ -287,7 +296,7 @@ def _uvm_service(group: str, mode: str) -> str:
         "ExecStart=/sbin/modprobe nvidia\n"
         "ExecStart=/sbin/modprobe nvidia-uvm\n"
         "ExecStart=/usr/bin/nvidia-modprobe -c 255 -c 0 -u\n"
-        "ExecStart=/bin/sh -ec 'for minor in $$(sed -n \"s/^Device Minor:[[:space:]]*//p\""
+        'ExecStart=/bin/sh -ec \'for minor in $$(sed -n "s/^Device Minor:[[:space:]]*//p"'
         " /proc/driver/nvidia/gpus/*/information); do /usr/bin/nvidia-modprobe -c $$minor; done'\n"
         "ExecStart=/bin/chgrp %(group)s /dev/nvidia-uvm /dev/nvidia-uvm-tools\n"
         "ExecStart=/bin/chmod %(mode)s /dev/nvidia-uvm /dev/nvidia-uvm-tools\n"
@@ -351,7 +360,9 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     yield _file("/etc/apt/apt.conf.d/51goldennode", "packages", blacklist)
 
 
-_REPOSITORY_FILES: t.Dict[str, t.Callable[[t.Mapping[str, t.Any], Settings], t.Iterator[ManagedFile]]] = {"apt": _apt_files}
+_REPOSITORY_FILES: t.Dict[str, t.Callable[[t.Mapping[str, t.Any], Settings], t.Iterator[ManagedFile]]] = {
+    "apt": _apt_files
+}
 
 
 def deb822(source: t.Mapping[str, t.Any], architecture: str) -> str:

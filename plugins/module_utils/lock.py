@@ -19,7 +19,16 @@ PACKAGE_AXES = ("kernel", "driver", "fabric_manager", "toolkit", "docker")
 
 RELOCK = "Run ansible-playbook goldennode.gpu.lock, look at what changed, and commit the file"
 
-_REQUIRED = ("id", "bundle", "bundle_digest", "platform", "package_manager", "sources", "image", "python") + PACKAGE_AXES
+_REQUIRED = (
+    "id",
+    "bundle",
+    "bundle_digest",
+    "platform",
+    "package_manager",
+    "sources",
+    "image",
+    "python",
+) + PACKAGE_AXES
 
 
 def build(
@@ -53,7 +62,9 @@ def build(
         ],
         "kernel": {"release": kernel_release, "packages": dict(packages["kernel"])},
         "driver": dict(to_plain(bundle.driver), packages=dict(packages["driver"])),
-        "fabric_manager": {"version": manager.version, "packages": dict(packages["fabric_manager"])} if manager else None,
+        "fabric_manager": {"version": manager.version, "packages": dict(packages["fabric_manager"])}
+        if manager
+        else None,
         "toolkit": {"version": bundle.toolkit.version, "packages": dict(packages["toolkit"])},
         "docker": {
             "version": bundle.docker.version,

@@ -1,0 +1,199 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action goldennode.gpu.desired: everything that can be known before a node is touched, on the controller.
+
+Bundle, locks and all role variables of the host are read and checked together; every problem is reported at once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import socket
+import typing as t
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible_collections.goldennode.gpu.plugins.module_utils import compat
+from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
+from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Bundle, BundleError, MISSING, Problem
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip, bundle_file, role_variables, yaml_file
+
+#: One for each ansible-playbook: the strategy loads this file before it forks, so all hosts of a run share it.
+RUN = "%s-%s-%d-%s" % (
+    datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ"),
+    socket.gethostname().partition(".")[0],
+    os.getpid(),
+    secrets.token_hex(3),
+)
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: t.Any = None, task_vars: t.Optional[t.Dict[str, t.Any]] = None) -> t.Dict[str, t.Any]:
+        result: t.Dict[str, t.Any] = super().run(tmp, task_vars)
+        _validation, arguments = self.validate_argument_spec(
+            {
+                "lock": {"type": "dict"},
+                "write": {"type": "bool", "default": False},
+                "ignore_locks": {"type": "bool", "default": False},
+            }
+        )
+        look = _Preparation(self._reader(task_vars or {}), plain(arguments["lock"]), arguments["ignore_locks"])
+        prepared = look.prepare(task_vars or {})
+        if look.problems:
+            raise AnsibleActionFail(told(look.problems))
+        result.update(prepared, changed=False, run=RUN)
+        if arguments["lock"] and arguments["write"] and not self._task.check_mode:
+            result["changed"] = look.write_lock()
+        return result
+
+    def _reader(self, task_vars: t.Dict[str, t.Any]) -> t.Callable[[str], t.Any]:
+        def value_of(name: str) -> t.Any:
+            try:
+                return plain(self._templar.template(task_vars[name]))
+            except AnsibleError as error:
+                raise ValueError(" ".join(str(error).split())) from error
+
+        return value_of
+
+
+class _Preparation:
+    """Collects what the result needs, and every problem on the way."""
+
+    def __init__(
+        self, value_of: t.Callable[[str], t.Any], new_lock: t.Optional[t.Dict[str, t.Any]], ignore_locks: bool
+    ) -> None:
+        self.problems: t.List[Problem] = []
+        self.warnings: t.List[str] = []
+        self._value_of = value_of
+        self._new_lock = new_lock
+        self._ignore_locks = ignore_locks
+        self._path: t.Any = None
+
+    def prepare(self, task_vars: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        settings, problems = role_variables.read(task_vars, self._value_of)
+        self.problems += problems
+        complete = not problems
+        if complete:
+            self.problems += rendering.setting_problems(settings)
+        bundle = self._bundle(settings["bundle"].get("bundle_file"), task_vars)
+        if bundle is None:
+            return {}
+        cdi = bool(settings["toolkit"].get("toolkit_cdi", True))
+        today = datetime.date.today()
+        for platform in bundle.platforms.values():
+            self.problems += compat.problems(platform, cdi)
+            self.warnings += ["%s: %s" % (platform.platform, warning) for warning in compat.warnings(platform, today)]
+        found = self._locks(bundle)
+        if self.problems or not complete:
+            return {}
+        return {
+            "desired": {platform: to_plain(self._desired(lock, settings)) for platform, lock in found.items()},
+            "missing_locks": sorted(set(bundle.platforms) - set(found)),
+            "bundles": {key: to_plain(platform) for key, platform in bundle.platforms.items()},
+            "bundle_file": str(self._path),
+            "expected_gpus": settings["golden"]["golden_expected_gpus"],
+            "settings": settings,
+            "warnings": list(dict.fromkeys(self.warnings)),
+        }
+
+    def write_lock(self) -> bool:
+        assert self._new_lock is not None
+        path = bundle_file.lock_path(self._path, self._new_lock["platform"])
+        try:
+            return bundle_file.write_lock(path, self._new_lock)
+        except OSError as error:
+            fix = "Make the bundle's directory writable, or run ansible-playbook goldennode.gpu.lock where it is"
+            problem = Problem(str(path), MISSING, "cannot be written: %s" % error.strerror, fix)
+            raise AnsibleActionFail(told([problem])) from error
+
+    def _bundle(self, name: t.Optional[str], task_vars: t.Mapping[str, t.Any]) -> t.Optional[Bundle]:
+        if name is None:
+            return None
+        try:
+            self._path = bundle_file.find(name, (task_vars.get("inventory_dir"), task_vars.get("playbook_dir")))
+            return bundle_file.read_bundle(self._path)
+        except (bundle_file.NotFoundError, yaml_file.YamlError) as error:
+            self.problems.append(error.problem)
+        except BundleError as error:
+            place = os.path.basename(error.name)
+            self.problems += [
+                Problem("%s: %s" % (place, problem.path), problem.value, problem.message, problem.fix)
+                for problem in error.problems
+            ]
+        return None
+
+    def _locks(self, bundle: Bundle) -> t.Dict[str, t.Dict[str, t.Any]]:
+        """The lock of each platform that has one that fits.
+
+        A lock that does not fit is a problem, but not while a new one is being made: then the others wait for their turn.
+        """
+        found = {}
+        for key, platform in bundle.platforms.items():
+            if self._new_lock and self._new_lock.get("platform") == key:
+                lock, problems = self._new_lock, locks.problems(self._new_lock, platform, "the new lock")
+            elif self._ignore_locks:
+                continue
+            else:
+                lock, problems = bundle_file.read_lock(bundle_file.lock_path(self._path, key), platform)
+                problems = [] if self._new_lock else problems
+            self.problems += problems
+            if lock and not problems:
+                self.problems += compat.kernel_problems(platform, lock["kernel"]["release"])
+                found[key] = lock
+        if self._new_lock and self._new_lock.get("platform") not in bundle.platforms:
+            fix = "Give the result of goldennode.gpu.lock_resolve"
+            self.problems.append(
+                Problem("lock", self._new_lock.get("platform"), "is of no platform of the bundle", fix)
+            )
+        return found
+
+    def _desired(self, lock: t.Dict[str, t.Any], settings: role_variables.Values) -> t.Any:
+        try:
+            digest, source = agent_zip.build(lock["python"]["nvidia_ml_py"])
+            desired = rendering.build(lock, settings, digest, str(source))
+        except agent_zip.AgentError as error:
+            self.problems.append(error.problem)
+            return None
+        except rendering.DesiredError as error:
+            self.problems += error.problems
+            return None
+        asked = settings["golden"]["golden_container_injections"]
+        if list(asked) != desired.settings["golden"]["golden_container_injections"]:
+            reason = "toolkit_cdi is false" if not settings["toolkit"]["toolkit_cdi"] else "Docker %s does not read it"
+            reason = reason % lock["docker"]["version"] if "%s" in reason else reason
+            self.warnings.append("%s: cdi is left out of golden_container_injections: %s" % (lock["platform"], reason))
+        return desired
+
+
+def plain(value: t.Any) -> t.Any:
+    """Plain Python data from what templating gives: no tags, no lazy containers, no strings of a kind of their own."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return "".join(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, t.Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(item) for item in value]
+    return value
+
+
+def told(problems: t.Iterable[Problem]) -> str:
+    """All problems in one message, a line for each."""
+    lines = list(dict.fromkeys(str(problem) for problem in problems))
+    if len(lines) == 1:
+        return lines[0]
+    return "%d problems, and nothing was changed:\n%s" % (len(lines), "\n".join("- " + line for line in lines))

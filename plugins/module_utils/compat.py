@@ -1,0 +1,394 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cannot work together, as tables with their sources, and the refusals that follow from them.
+
+Pure. Only what is known is refused, with both sides named and a pair that works. What the tables do not know yet, a newer
+branch above all, is a warning. Marks: [V] read in the vendor's own source; [2] in a public source that is not the
+vendor's. State of the tables: November 2026.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as t
+
+from .bundle import PlatformBundle, Problem
+from .lock import version_numbers
+
+Numbers = t.Tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Branch:
+    """A driver branch. ``eol`` is its last supported month as (year, month); ``cuda`` the level that its driver reports."""
+
+    cuda: t.Optional[Numbers]
+    eol: t.Optional[Numbers] = None
+    ended: bool = False  # unmaintained, with no date that is known
+    open_modules: bool = True
+    proprietary_modules: bool = True
+
+
+#: CUDA levels: 580 to 615 [2] and the vendor's redistribution manifests; older by pairing with the toolkit that came with
+#: them. End of life: data-center driver documentation of 615 and 620 [V], else [2].
+BRANCHES: t.Dict[int, Branch] = {
+    450: Branch((11, 0), ended=True, open_modules=False),
+    455: Branch((11, 1), ended=True, open_modules=False),
+    460: Branch((11, 2), ended=True, open_modules=False),
+    465: Branch((11, 3), ended=True, open_modules=False),
+    470: Branch((11, 4), ended=True, open_modules=False),
+    495: Branch((11, 5), ended=True, open_modules=False),
+    510: Branch((11, 6), ended=True, open_modules=False),
+    515: Branch((11, 7), ended=True),
+    520: Branch((11, 8), ended=True),
+    525: Branch((12, 0), ended=True),
+    530: Branch((12, 1), ended=True),
+    535: Branch((12, 2), eol=(2026, 6)),  # [V]
+    545: Branch((12, 3), ended=True),
+    550: Branch((12, 4), ended=True),
+    555: Branch((12, 5), ended=True),
+    560: Branch((12, 6), ended=True),
+    565: Branch((12, 7), ended=True),
+    570: Branch((12, 8), eol=(2026, 2)),  # [2]
+    575: Branch((12, 9), ended=True),
+    580: Branch((13, 0), eol=(2028, 6)),  # [V]
+    590: Branch((13, 1)),
+    595: Branch((13, 2), eol=(2027, 3)),  # [V]
+    610: Branch((13, 3), eol=(2026, 8)),  # [V]
+    615: Branch((13, 4), proprietary_modules=False),  # [2]
+    620: Branch((13, 5), eol=(2029, 9), proprietary_modules=False),  # [V]
+}
+
+#: The branch to name when another one is needed: long-term support, and known to this table.
+LONG_TERM = ("580.159.03", "620.70.06")
+
+#: First driver of each CUDA release: the vendor's release notes [V] up to 13.1, then [2]. From 13.4 on the driver comes
+#: apart from the toolkit, and the branch that reports the level stands here [2].
+CUDA_DRIVERS: t.Dict[Numbers, str] = {
+    (11, 0): "450.36.06",
+    (11, 1): "455.23",
+    (11, 2): "460.27.03",
+    (11, 3): "465.19.01",
+    (11, 4): "470.42.01",
+    (11, 5): "495.29.05",
+    (11, 6): "510.39.01",
+    (11, 7): "515.43.04",
+    (11, 8): "520.61.05",
+    (12, 0): "525.60.13",
+    (12, 1): "530.30.02",
+    (12, 2): "535.54.03",
+    (12, 3): "545.23.06",
+    (12, 4): "550.54.14",
+    (12, 5): "555.42.02",
+    (12, 6): "560.28.03",
+    (12, 8): "570.26",
+    (12, 9): "575.51.03",
+    (13, 0): "580.65.06",
+    (13, 1): "590.44.01",
+    (13, 2): "595.45.04",
+    (13, 3): "610.43.02",
+    (13, 4): "615",
+    (13, 5): "620",
+}
+
+#: Oldest driver that runs a later minor release of the same CUDA major ("minor version compatibility") [V].
+MINOR_FLOORS: t.Dict[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
+
+#: Oldest toolkit without a known hole: CVE-2026-24260 [2]; the ones before it are fixed in older releases.
+TOOLKIT_FLOOR = "1.19.1"
+#: From this toolkit on, specifications have CDI 0.7.0 [V], which these engines read first [V].
+CDI_070_TOOLKIT = "1.19.1"
+CDI_070_DOCKER = "26.1"
+CDI_DOCKER = "25.0"
+
+#: First driver of a branch that builds on a kernel, computed from the published sources of the open modules [V]; None:
+#: the branch never did. A newer kernel needs all rows up to it.
+KERNEL_BUILDS: t.Tuple[t.Tuple[Numbers, t.Dict[int, t.Optional[str]]], ...] = (
+    ((6, 13), {535: "535.247.01", 550: "550.163.01", 555: None, 560: None, 565: None, 570: "570.123.01"}),
+    ((6, 15), {535: "535.261.03", 550: None, 570: "570.153.02", 575: "575.57.08", 580: "580.65.06"}),
+    ((6, 17), {535: "535.274.02", 550: None, 570: "570.190", 575: None, 580: "580.82.07"}),
+    ((6, 19), {590: None}),
+)
+#: Newest kernel that the sources say anything about; beyond, nobody has shown us a build.
+NEWEST_KERNEL = (7, 0)
+#: First driver whose sources mention kernels after 6.17 at all: hints, and not proofs [V].
+NEW_KERNEL_HINTS: t.Dict[int, str] = {580: "580.142", 595: "595.45.04"}
+
+
+def problems(bundle: PlatformBundle, cdi: bool = True) -> t.List[Problem]:
+    """Every pair of this bundle that is known not to work.
+
+    :arg cdi: whether Docker is to give GPUs out by CDI (``toolkit_cdi``)
+    """
+    found = _flavour_problems(bundle) + _cuda_problems(bundle) + _toolkit_problems(bundle, cdi)
+    if bundle.kernel.release:
+        found += kernel_problems(bundle, bundle.kernel.release)
+    return found
+
+
+def warnings(bundle: PlatformBundle, today: datetime.date) -> t.List[str]:
+    """What works, or may work, and should be known: ends of life, what the tables do not know, compatibility modes."""
+    return [
+        warning
+        for warning in (_branch_warning(bundle, today), _cuda_warning(bundle), _kernel_warning(bundle))
+        if warning
+    ]
+
+
+def _flavour_problems(bundle: PlatformBundle) -> t.List[Problem]:
+    driver = bundle.driver
+    branch = BRANCHES.get(driver.branch)
+    if branch is None:
+        return []
+    if driver.flavour == "open" and not branch.open_modules:
+        fix = "Use proprietary with %s, or open with %s" % (driver.version, LONG_TERM[0])
+        message = "does not exist for driver %s: open modules begin with branch 515" % driver.version
+        return [Problem("driver.flavour", driver.flavour, message, fix)]
+    if driver.flavour == "proprietary" and not branch.proprietary_modules:
+        fix = "Use open with %s, or proprietary with %s" % (driver.version, LONG_TERM[0])
+        message = "does not exist for driver %s: from branch 615 on there are open modules only" % driver.version
+        return [Problem("driver.flavour", driver.flavour, message, fix)]
+    return []
+
+
+def _cuda_problems(bundle: PlatformBundle) -> t.List[Problem]:
+    """An image needs the driver of its own CUDA release, unless the bundle leans on one of CUDA's compatibility rules."""
+    image, driver = bundle.image, bundle.driver
+    cuda = _cuda(bundle)
+    if cuda is None or cuda not in CUDA_DRIVERS or image.cuda_compat == "forward":
+        return []
+    first, floor = CUDA_DRIVERS[cuda], MINOR_FLOORS[cuda[0]]
+    loaded = version_numbers(driver.version)
+    if loaded >= version_numbers(first):
+        return []
+    newest = _newest_cuda(driver.version)
+    older = "an image of CUDA %s or older" % _dotted(newest) if newest else "an older image"
+    pair = "Use driver %s or newer with this image, or %s with driver %s" % (first, older, driver.version)
+    if loaded >= version_numbers(floor):
+        if image.cuda_compat == "minor":
+            return []
+        message = "is CUDA %s, and driver %s is older than that release (%s)" % (image.cuda, driver.version, first)
+        why = "; if the pool leans on CUDA's minor version compatibility (no PTX of a newer CUDA; data-center boards "
+        why += "only where the image states its requirement), say so with image.cuda_compat: minor"
+        return [Problem("image.reference", image.reference, message, pair + why)]
+    message = "is CUDA %s, which no driver before %s runs; the bundle has %s" % (image.cuda, floor, driver.version)
+    why = "; images with the matching cuda-compat package run on data-center boards: image.cuda_compat: forward says so"
+    return [Problem("image.reference", image.reference, message, pair + why)]
+
+
+def _toolkit_problems(bundle: PlatformBundle, cdi: bool) -> t.List[Problem]:
+    toolkit, docker = bundle.toolkit.version, bundle.docker.version
+    found = []
+    if version_numbers(toolkit) < version_numbers(TOOLKIT_FLOOR):
+        message = (
+            "is older than %s and open to CVE-2026-24260, or to older holes (a container can get out)" % TOOLKIT_FLOOR
+        )
+        fix = "Use %s or newer, 1.20.1 for example, all four packages at one version" % TOOLKIT_FLOOR
+        found.append(Problem("toolkit.version", toolkit, message, fix))
+    reads_cdi = version_numbers(docker) >= version_numbers(CDI_DOCKER)
+    reads_070 = version_numbers(docker) >= version_numbers(CDI_070_DOCKER)
+    if cdi and reads_cdi and not reads_070 and version_numbers(toolkit) >= version_numbers(CDI_070_TOOLKIT):
+        message = "reads CDI, but not version 0.7.0 of it, which toolkit %s writes" % toolkit
+        fix = "Use Docker %s or newer (26.1.4 for example) with toolkit %s, or set toolkit_cdi to false" % (
+            CDI_070_DOCKER,
+            toolkit,
+        )
+        found.append(Problem("docker.version", docker, message, fix))
+    return found
+
+
+def kernel_problems(bundle: PlatformBundle, release: str) -> t.List[Problem]:
+    """Whether the driver's modules are known not to build on a kernel.
+
+    Only for modules that are built on the node from NVIDIA's own sources: a distribution patches its own.
+    """
+    driver = bundle.driver
+    if driver.build != "dkms" or driver.source != "nvidia":
+        return []
+    kernel = version_numbers(release)[:2]
+    needed: t.Optional[str] = "0"
+    for since, branches in KERNEL_BUILDS:
+        if kernel >= since and driver.branch in branches:
+            first = branches[driver.branch]
+            needed = first if first is None or needed is None else max(needed, first, key=version_numbers)
+            if first is None:
+                break
+    if needed is not None and version_numbers(driver.version) >= version_numbers(needed):
+        return []
+    older = "a kernel older than %s" % _dotted(_first_refused(driver.version, driver.branch))
+    newer = "driver %s or newer of this branch" % needed if needed else "driver %s" % LONG_TERM[0]
+    message = "does not build on kernel %s" % release
+    return [
+        Problem(
+            "driver.version",
+            driver.version,
+            message,
+            "Use %s with this kernel, or %s with this driver" % (newer, older),
+        )
+    ]
+
+
+def _first_refused(version: str, branch: int) -> Numbers:
+    for since, branches in KERNEL_BUILDS:
+        first = branches.get(branch, "0")
+        if first is None or version_numbers(version) < version_numbers(first):
+            return since
+    return NEWEST_KERNEL
+
+
+def _branch_warning(bundle: PlatformBundle, today: datetime.date) -> str:
+    version, branch = bundle.driver.version, BRANCHES.get(bundle.driver.branch)
+    if branch is None:
+        return (
+            "driver %s: its branch is not in the tables of this collection, so nothing about it was checked" % version
+        )
+    if branch.ended or (branch.eol and (today.year, today.month) > branch.eol):
+        when = " since %d-%02d" % (branch.eol[0], branch.eol[1]) if branch.eol else ""
+        return "driver %s: its branch is past its end of life%s: no more security fixes; %s are long-term ones" % (
+            version,
+            when,
+            " and ".join(LONG_TERM),
+        )
+    return ""
+
+
+def _cuda_warning(bundle: PlatformBundle) -> str:
+    image, cuda = bundle.image, _cuda(bundle)
+    if cuda is None:
+        return (
+            "image %s: its CUDA version is not known, so driver and image were not compared (set image.cuda)"
+            % image.reference
+        )
+    if cuda not in CUDA_DRIVERS:
+        return "image %s: CUDA %s is not in the tables of this collection, so driver and image were not compared" % (
+            image.reference,
+            image.cuda,
+        )
+    if version_numbers(bundle.driver.version) < version_numbers(CUDA_DRIVERS[cuda]):
+        return "image %s: CUDA %s runs on driver %s by %s compatibility only" % (
+            image.reference,
+            image.cuda,
+            bundle.driver.version,
+            image.cuda_compat,
+        )
+    return ""
+
+
+def _kernel_warning(bundle: PlatformBundle) -> str:
+    driver, release = bundle.driver, bundle.kernel.release
+    if release is None or driver.build != "dkms" or kernel_problems(bundle, release):
+        return ""
+    kernel = version_numbers(release)[:2]
+    hint = NEW_KERNEL_HINTS.get(driver.branch)
+    if kernel > NEWEST_KERNEL or (
+        kernel > (6, 17) and hint and version_numbers(driver.version) < version_numbers(hint)
+    ):
+        return "driver %s: nothing is known about building it on kernel %s" % (driver.version, release)
+    return ""
+
+
+def _cuda(bundle: PlatformBundle) -> t.Optional[Numbers]:
+    return version_numbers(bundle.image.cuda) if bundle.image.cuda else None
+
+
+def _newest_cuda(driver: str) -> t.Optional[Numbers]:
+    fitting = [cuda for cuda, first in CUDA_DRIVERS.items() if version_numbers(first) <= version_numbers(driver)]
+    return max(fitting) if fitting else None
+
+
+def _dotted(numbers: t.Iterable[int]) -> str:
+    return ".".join(str(number) for number in numbers)
+
+
+# --- GPUs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Generation:
+    """What a generation of GPUs asks of the driver. Branches are first and last that know it, None where not known."""
+
+    name: str
+    min_branch: t.Optional[int] = None
+    max_branch: t.Optional[int] = None
+    needs_open: bool = False
+    needs_proprietary: bool = False
+
+
+#: Last branch for Maxwell, Pascal and Volta: 580 [V]. Open modules need a GSP, so Turing or newer [V]. Open only:
+#: Grace Hopper [V], Blackwell [2], and everything from branch 615 on. First branches: the floors of the MIG guide [V].
+GENERATIONS: t.Dict[str, Generation] = {
+    "maxwell": Generation("Maxwell", max_branch=580, needs_proprietary=True),
+    "pascal": Generation("Pascal", max_branch=580, needs_proprietary=True),
+    "volta": Generation("Volta", max_branch=580, needs_proprietary=True),
+    "turing": Generation("Turing"),
+    "ampere": Generation("Ampere", min_branch=450),
+    "ada": Generation("Ada"),
+    "hopper": Generation("Hopper", min_branch=525),
+    "grace_hopper": Generation("Grace Hopper", min_branch=525, needs_open=True),
+    "blackwell": Generation("Blackwell", min_branch=570, needs_open=True),
+    "rubin": Generation("Rubin", min_branch=615, needs_open=True),  # [2]
+}
+
+#: PCI device ids of vendor 10de, computed from the public list of PCI ids [V]. First match counts: the ranges of the
+#: generations lie inside each other.
+_DEVICES: t.Tuple[t.Tuple[int, int, t.Optional[str]], ...] = (
+    (0x2F80, 0x2F80, None),  # audio
+    (0x2F95, 0x2F98, None),  # Vera CPU
+    (0x2342, 0x2342, "grace_hopper"),
+    (0x1340, 0x1436, "maxwell"),
+    (0x1613, 0x1676, "maxwell"),
+    (0x174D, 0x17FD, "maxwell"),
+    (0x15C2, 0x15FF, "pascal"),
+    (0x1725, 0x172F, "pascal"),
+    (0x1B00, 0x1D56, "pascal"),
+    (0x1D81, 0x1DF6, "volta"),
+    (0x1E02, 0x1FF9, "turing"),
+    (0x2182, 0x21D1, "turing"),
+    (0x2080, 0x20FF, "ampere"),
+    (0x2200, 0x223F, "ampere"),
+    (0x2414, 0x25FB, "ampere"),
+    (0x2302, 0x23F0, "hopper"),
+    (0x2681, 0x28F8, "ada"),
+    (0x2900, 0x297E, "blackwell"),
+    (0x2980, 0x29F1, "blackwell"),
+    (0x2B00, 0x2B00, "blackwell"),
+    (0x2B85, 0x2F58, "blackwell"),
+    (0x3180, 0x31FE, "blackwell"),
+    (0x3200, 0x3340, "blackwell"),
+    (0x3000, 0x30C0, "rubin"),
+)
+
+
+def gpu_generation(device_id: str) -> t.Optional[str]:
+    """Key of GENERATIONS for a PCI device id (``2330``, with or without 0x); None when it is not known."""
+    try:
+        device = int(device_id, 16)
+    except ValueError:
+        return None
+    return next((generation for first, last, generation in _DEVICES if first <= device <= last), None)
+
+
+def flavour_problem(generation: t.Optional[str], flavour: str, branch: int) -> t.Optional[Problem]:
+    """Why this driver cannot drive this generation of GPUs; None when it can, or when the generation is not known."""
+    known = GENERATIONS.get(generation) if generation else None
+    if known is None:
+        return None
+    if known.max_branch is not None and branch > known.max_branch:
+        message = "has no support for %s GPUs: %d is the last branch that has" % (known.name, known.max_branch)
+        return Problem("driver.version", branch, message, "Use branch %d, flavour proprietary" % known.max_branch)
+    if known.min_branch is not None and branch < known.min_branch:
+        message = "has no support for %s GPUs: %d is the first branch that has" % (known.name, known.min_branch)
+        newer = next(version for version in LONG_TERM if version_numbers(version)[0] >= known.min_branch)
+        return Problem("driver.version", branch, message, "Use driver %s" % newer)
+    if known.needs_proprietary and flavour == "open":
+        message = (
+            "does not drive %s GPUs: the open kernel modules need a GPU System Processor (Turing and newer)"
+            % known.name
+        )
+        return Problem("driver.flavour", flavour, message, "Use proprietary, in the same branch (%d)" % branch)
+    if known.needs_open and flavour == "proprietary":
+        message = "does not drive %s GPUs: they need the open kernel modules" % known.name
+        return Problem("driver.flavour", flavour, message, "Use open, in the same branch (%d)" % branch)
+    return None
