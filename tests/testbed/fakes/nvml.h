@@ -36,6 +36,18 @@ struct nvml {
 
 extern struct nvml nvml;
 
+struct pci_info {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device;
+    unsigned device_id, subsystem_id;
+    char bus_id[32];
+};
+
+void nvml_fill_pci_info(const struct gpu *gpu, struct pci_info *answer);
+
+// The visible GPU at "domain:bus:slot.function", NULL when there is none.
+struct gpu *nvml_find_pci(const char *address);
+
 // What every query of a device answers before it looks at the question.
 nvml_return nvml_usable(const struct gpu *gpu, const void *answer);
 

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 struct nvml nvml;
@@ -267,23 +266,31 @@ NVML_CALL nvmlDeviceGetHandleByUUID(const char *uuid, struct gpu **handle)
     return NVML_NOT_FOUND;
 }
 
-NVML_CALL nvmlDeviceGetHandleByPciBusId_v2(const char *pci, struct gpu **handle)
+struct gpu *nvml_find_pci(const char *address)
 {
-    unsigned domain = 0, bus, slot;
+    unsigned domain, bus, slot;
 
-    if (!nvml.users)
-        return NVML_UNINITIALIZED;
-    if (!handle || !pci)
-        return NVML_INVALID_ARGUMENT;
-    if (sscanf(pci, "%x:%x:%x", &domain, &bus, &slot) != 3)
-        return NVML_INVALID_ARGUMENT;
+    if (sscanf(address, "%x:%x:%x", &domain, &bus, &slot) != 3)
+        return NULL;
     for (unsigned i = 0; i < nvml.visible_count; i++) {
         struct gpu *gpu = nvml.visible[i];
 
         if (gpu->domain == domain && gpu->bus == bus && gpu->slot == slot)
-            return open_handle(gpu, handle);
+            return gpu;
     }
-    return NVML_NOT_FOUND;
+    return NULL;
+}
+
+NVML_CALL nvmlDeviceGetHandleByPciBusId_v2(const char *address, struct gpu **handle)
+{
+    struct gpu *gpu;
+
+    if (!nvml.users)
+        return NVML_UNINITIALIZED;
+    if (!handle || !address)
+        return NVML_INVALID_ARGUMENT;
+    gpu = nvml_find_pci(address);
+    return gpu ? open_handle(gpu, handle) : NVML_NOT_FOUND;
 }
 
 NVML_CALL nvmlDeviceGetIndex(const struct gpu *gpu, unsigned *index)

@@ -75,13 +75,6 @@ NVML_CALL nvmlDeviceGetGspFirmwareMode(struct gpu *gpu, unsigned *enabled, unsig
 
 // --- PCI -----------------------------------------------------------------------------------------------------------
 
-struct pci_info {
-    char bus_id_legacy[16];
-    unsigned domain, bus, device;
-    unsigned device_id, subsystem_id;
-    char bus_id[32];
-};
-
 struct pci_info_ext {
     unsigned version;
     unsigned domain, bus, device;
@@ -95,13 +88,8 @@ static unsigned pci_id(const struct gpu *gpu)
     return gpu->device_id << 16 | 0x10de;
 }
 
-NVML_CALL nvmlDeviceGetPciInfo_v3(struct gpu *gpu, struct pci_info *answer)
+void nvml_fill_pci_info(const struct gpu *gpu, struct pci_info *answer)
 {
-    nvml_return code = nvml_usable(gpu, answer);
-
-    // A lost GPU still has its place on the bus.
-    if (code != NVML_SUCCESS && code != NVML_GPU_IS_LOST)
-        return code;
     memset(answer, 0, sizeof(*answer));
     answer->domain = gpu->domain;
     answer->bus = gpu->bus;
@@ -111,7 +99,15 @@ NVML_CALL nvmlDeviceGetPciInfo_v3(struct gpu *gpu, struct pci_info *answer)
     snprintf(answer->bus_id_legacy, sizeof(answer->bus_id_legacy), "%04X:%02X:%02X.0", gpu->domain & 0xffff,
              gpu->bus & 0xff, gpu->slot & 0xff);
     snprintf(answer->bus_id, sizeof(answer->bus_id), "%08X:%02X:%02X.0", gpu->domain, gpu->bus, gpu->slot);
-    return NVML_SUCCESS;
+}
+
+NVML_CALL nvmlDeviceGetPciInfo_v3(struct gpu *gpu, struct pci_info *answer)
+{
+    nvml_return code = nvml_usable(gpu, answer);
+
+    if (code == NVML_SUCCESS)
+        nvml_fill_pci_info(gpu, answer);
+    return code;
 }
 
 NVML_CALL nvmlDeviceGetPciInfoExt(struct gpu *gpu, struct pci_info_ext *answer)
