@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds what the test bed's vendor publishes, and starts the vendor.
+
+    build.py OUTDIR           build everything into OUTDIR (inside the vendor image: Debian 13 with the tools)
+    build.py --start NETWORK  make image and content if they are missing, and run the container goldennode-vendor,
+                              known as vendor.testbed on that Docker network; does nothing when it runs already
+
+Each part is built once for its own sources and kept in .testbed/vendor/parts; signing comes last and is done anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+VENDOR = Path(__file__).resolve().parent
+TESTBED = VENDOR.parent
+sys.path[:0] = [str(VENDOR), str(TESTBED)]
+
+from parts import docker_ce, image, nvidia, repository, toolkit  # noqa: E402
+from parts.tools import VendorError, run, say  # noqa: E402
+
+STATE = TESTBED.parents[1] / ".testbed"
+CONTENT = STATE / "vendor"
+CACHE = STATE / "cache"
+KEYRING = STATE / "gnupg"
+IMAGE = "goldennode/vendor"
+CONTAINER = "goldennode-vendor"
+HOST_NAME = "vendor.testbed"
+USER = "goldennode test bed vendor <vendor@example.invalid>"
+#: Signs nothing; tests give its key to apt to see that apt refuses.
+IMPOSTOR = "goldennode test bed impostor <impostor@example.invalid>"
+
+
+class Part(t.NamedTuple):
+    """A directory of the content: what its build reads, and the build."""
+
+    sources: t.Tuple[str, ...]
+    make: t.Callable[[Path], None]
+    signed: bool = True
+
+
+_SHARED = ("vendor/parts/tools.py",)
+_DEBS = _SHARED + ("vendor/parts/debs.py", "vendor/parts/repository.py")
+PARTS = {
+    "nvidia": Part(
+        _DEBS + ("vendor/parts/nvidia.py", "vendor/files/nvidia/*", "vendor/files/dkms/*", "fakes/*.[ch]", "fakes/Makefile"),
+        lambda target: nvidia.make(target, CACHE, _fakes(target.parent / "fakes")),
+    ),
+    "nvidia-container-toolkit": Part(
+        _DEBS + ("vendor/parts/toolkit.py", "vendor/files/toolkit/**/*"), lambda target: toolkit.make(target)
+    ),
+    "docker-ce": Part(
+        _DEBS + ("vendor/parts/docker_ce.py", "vendor/files/docker/*"), lambda target: docker_ce.make(target, CACHE)
+    ),
+    "registry": Part(
+        _SHARED + ("vendor/parts/image.py",), lambda target: image.make(target, CACHE), signed=False
+    ),
+}
+
+
+# --- building: inside the vendor image ------------------------------------------------------------------------------
+
+
+def build(outdir: Path) -> None:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    partial = outdir.with_name(outdir.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    key = repository.make_key(KEYRING, USER)
+    for name, part in PARTS.items():
+        # Links, not copies: the packages are large, and nobody changes them.
+        run("cp", "--archive", "--link", _built(name, part), partial / name)
+        if part.signed:
+            repository.sign(partial / name, KEYRING, key)
+    _publish_keys(partial, key)
+    contents = {
+        "fingerprint": key,
+        "images": image.digests(partial / "registry"),
+        "packages": {name: _published(partial / name) for name, part in PARTS.items() if part.signed},
+    }
+    (partial / "contents.json").write_text(json.dumps(contents, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    shutil.rmtree(outdir, ignore_errors=True)
+    partial.rename(outdir)
+
+
+def _built(name: str, part: Part) -> Path:
+    target = CONTENT / "parts" / ("%s-%s" % (name, digest(part.sources)))
+    if target.exists():
+        return target
+    say("building %s" % name)
+    partial = target.with_name(target.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    part.make(partial)
+    partial.rename(target)
+    return target
+
+
+def _fakes(target: Path) -> Path:
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    run("make", "-C", TESTBED / "fakes", "OUT=%s" % target)
+    return target
+
+
+def _publish_keys(content: Path, key: str) -> None:
+    for name, fingerprint in (("vendor", key), ("impostor", repository.make_key(KEYRING, IMPOSTOR))):
+        repository.export_key(KEYRING, fingerprint, content / ("%s.asc" % name))
+        shutil.copyfile(content / ("%s.asc" % name), STATE / ("%s.asc" % name))
+
+
+def _published(part: Path) -> t.Dict[str, t.List[str]]:
+    versions: t.Dict[str, t.List[str]] = {}
+    index = part / "dists" / repository.SUITE / "main/binary-amd64/Packages"
+    for stanza in index.read_text(encoding="utf-8").split("\n\n"):
+        fields = dict(line.split(": ", maxsplit=1) for line in stanza.splitlines() if ": " in line)
+        versions.setdefault(fields["Package"], []).append(fields["Version"])
+    return versions
+
+
+def digest(patterns: t.Iterable[str]) -> str:
+    """Of the names, modes and contents of the files that these patterns find below the test bed."""
+    total = hashlib.sha256()
+    for pattern in patterns:
+        files = [path for path in sorted(TESTBED.glob(pattern)) if path.is_file() and "__pycache__" not in path.parts]
+        if not files:
+            raise VendorError("%s has no file %s" % (TESTBED, pattern))
+        for path in files:
+            total.update(b"%s\0%d\0" % (str(path.relative_to(TESTBED)).encode(), path.stat().st_mode & 0o777))
+            total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:16]
+
+
+# --- starting: on the machine that has the Docker Engine ------------------------------------------------------------
+
+
+def start(network: str) -> None:
+    content = CONTENT / digest(source for part in PARTS.values() for source in part.sources)
+    wanted = content.name
+    running = _docker("ps", "--filter", "name=^%s$" % CONTAINER, "--format", '{{.Label "content"}} {{.Networks}}')
+    if running == "%s %s" % (wanted, network) and content.is_dir():
+        return
+    _docker("build", "--quiet", "--tag", IMAGE, str(VENDOR))
+    if not content.is_dir():
+        mounts = ["--volume=%s:%s:ro" % (TESTBED, TESTBED), "--volume=%s:%s" % (STATE, STATE)]
+        _docker("run", "--rm", *mounts, IMAGE, "python3", str(VENDOR / "build.py"), str(content))
+    _docker("rm", "--force", CONTAINER)
+    _docker(
+        *("run", "--detach", "--name", CONTAINER, "--label", "content=%s" % wanted, "--network", network),
+        *("--network-alias", HOST_NAME, "--hostname", HOST_NAME, "--restart", "unless-stopped"),
+        *("--volume", "%s:/srv:ro" % content, "--volume", "%s:/serve.py:ro" % (VENDOR / "serve.py")),
+        *(IMAGE, "python3", "/serve.py"),
+    )
+    _forget_all_but(content)
+
+
+def _docker(*argv: str) -> str:
+    """Progress of a build goes to this program's stderr; a failure says which command failed."""
+    done = subprocess.run(["docker", *argv], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise VendorError("failed with status %d: docker %s" % (done.returncode, " ".join(argv)))
+    return done.stdout.strip()
+
+
+def _forget_all_but(content: Path) -> None:
+    """Content and parts of sources that are no more."""
+    kept = {content, CONTENT / "parts"}
+    kept |= {CONTENT / "parts" / ("%s-%s" % (name, digest(part.sources))) for name, part in PARTS.items()}
+    for directory in (*CONTENT.glob("*"), *(CONTENT / "parts").glob("*")):
+        if directory not in kept:
+            shutil.rmtree(directory)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("outdir", nargs="?", type=Path, metavar="OUTDIR")
+    what.add_argument("--start", metavar="NETWORK")
+    arguments = parser.parse_args()
+    try:
+        if arguments.start:
+            start(arguments.start)
+        else:
+            build(arguments.outdir.absolute())
+    except VendorError as error:
+        say("vendor: %s" % error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    # A node's apt must be able to read everything, whatever the caller's umask.
+    os.umask(0o022)
+    sys.exit(main())

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A directory of packages -> an apt repository (suite ``stable``, component ``main``), and its signature."""
+
+from __future__ import annotations
+
+import email.utils
+import gzip
+import hashlib
+import typing as t
+from pathlib import Path
+
+from .tools import EPOCH, VendorError, run
+
+SUITE = "stable"
+_INDEX_DIRECTORY = "main/binary-amd64"
+
+
+def index(repository: Path, origin: str) -> None:
+    """Write Packages and an unsigned Release for everything below ``repository``/pool."""
+    debs = sorted(repository.glob("pool/*.deb"))
+    if not debs:
+        raise VendorError("there is no package below %s" % (repository / "pool"))
+    packages = "\n".join(_stanza(deb, repository) for deb in debs).encode()
+    target = repository / "dists" / SUITE / _INDEX_DIRECTORY
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "Packages").write_bytes(packages)
+    (target / "Packages.gz").write_bytes(gzip.compress(packages, 6, mtime=EPOCH))
+    _write_release(repository / "dists" / SUITE, origin)
+
+
+def sign(repository: Path, keyring: Path, key: str) -> None:
+    """Release -> InRelease, with the secret key ``key`` of ``keyring``."""
+    dist = repository / "dists" / SUITE
+    signed = dist / "InRelease"
+    signed.unlink(missing_ok=True)
+    run("gpg", "--homedir", keyring, "--batch", "--local-user", key, "--clearsign", "--output", signed, dist / "Release")
+
+
+def make_key(keyring: Path, user: str) -> str:
+    """The fingerprint of ``user``'s key in ``keyring``; made there when it is missing."""
+    keyring.mkdir(parents=True, exist_ok=True)
+    keyring.chmod(0o700)
+    gpg = ("gpg", "--homedir", keyring, "--batch")
+    if user not in run(*gpg, "--with-colons", "--list-secret-keys"):
+        run(*gpg, "--passphrase", "", "--quick-generate-key", user, "ed25519", "sign", "never")
+    for line in run(*gpg, "--with-colons", "--list-secret-keys", user).splitlines():
+        if line.startswith("fpr:"):
+            return line.split(":")[9]
+    raise VendorError("gpg made no key for %s in %s" % (user, keyring))
+
+
+def export_key(keyring: Path, key: str, target: Path) -> None:
+    target.write_text(run("gpg", "--homedir", keyring, "--batch", "--armor", "--export", key), encoding="ascii")
+
+
+def _stanza(deb: Path, repository: Path) -> str:
+    content = deb.read_bytes()
+    return "%sFilename: %s\nSize: %d\nSHA256: %s\n" % (
+        run("dpkg-deb", "--field", deb),
+        deb.relative_to(repository),
+        len(content),
+        hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _write_release(dist: Path, origin: str) -> None:
+    indexes: t.List[str] = []
+    for name in ("Packages", "Packages.gz"):
+        content = (dist / _INDEX_DIRECTORY / name).read_bytes()
+        indexes.append(" %s %d %s/%s\n" % (hashlib.sha256(content).hexdigest(), len(content), _INDEX_DIRECTORY, name))
+    fields = {
+        "Origin": origin,
+        "Label": origin,
+        "Suite": SUITE,
+        "Codename": SUITE,
+        "Date": email.utils.formatdate(EPOCH, usegmt=True).replace("GMT", "UTC"),
+        "Architectures": "amd64",
+        "Components": "main",
+    }
+    head = "".join("%s: %s\n" % field for field in fields.items())
+    (dist / "Release").write_text(head + "SHA256:\n" + "".join(indexes), encoding="ascii")
