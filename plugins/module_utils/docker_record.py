@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is remembered of Docker's last known good start. Pure.
 
-``docker info`` does not tell every setting (log options, say). So what brings settings into the daemon records for which
-start of it they were known to be in force; a file that was changed later, by its owner for reasons of his own, is then no
-reason for a restart.
+``docker info`` does not tell every setting (log options, say). So what brings settings into the daemon records for
+which start of it they were known to be in force; a file that its owner changed later, for reasons of his own, is then
+no reason for a restart.
 """
 
 from __future__ import annotations

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Other drivers that hold the GPU (nouveau, nova, nvidiafb, vfio-pci), and what keeps them away for good."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..model import Desired, Evidence, Initramfs
+from .wanted import REBOOT, file_ok, gpus, setting
+
+#: These bind a GPU on purpose of somebody; no role takes it away from them.
+_DELIBERATE = ("vfio-pci", "pci-stub", "xen-pciback")
+_HARMLESS = ("nvidia", None)
+
+
+class Blocker(t.NamedTuple):
+    """A driver other than nvidia in the way, and what mends it."""
+
+    name: str
+    where: str
+    cause: str
+    fix: str
+    repair: str
+
+
+def find(desired: Desired, evidence: Evidence) -> t.List[Blocker]:
+    """Every driver that holds a GPU, or that is loaded although it is blacklisted."""
+    unwanted = set(setting(desired, "kernel_blacklist"))
+    loaded = unwanted.intersection(evidence.modules_loaded.value or ())
+    bound: t.Dict[str, t.List[str]] = {}
+    for device in gpus(evidence.pci.value or ()):
+        if device.driver not in _HARMLESS:
+            bound.setdefault(str(device.driver), []).append(device.address)
+    return [_blocker(name, bound.get(name, []), desired, evidence) for name in sorted(loaded.union(bound))]
+
+
+def stale_reason(one: Initramfs, driver: str) -> t.Optional[str]:
+    """Why an initramfs must be rebuilt, or None where it need not be. An image that was not read gives no reason."""
+    if one.recorded_inputs is None:
+        return "it was never rebuilt with the blacklist and options of this collection"
+    if one.inputs != one.recorded_inputs:
+        return "files that go into it have changed since it was built"
+    if one.nouveau and one.blacklisted is False:
+        return "nouveau is inside and not blacklisted there"
+    if one.nvidia_version not in (None, driver):
+        return "the nvidia module %s is inside" % one.nvidia_version
+    return None
+
+
+def _blocker(name: str, addresses: t.Sequence[str], desired: Desired, evidence: Evidence) -> Blocker:
+    where = "bound to %s" % ", ".join(addresses) if addresses else "loaded"
+    if name in _DELIBERATE:
+        return Blocker(
+            name,
+            where,
+            "The GPU is set aside for a virtual machine: %s holds it." % name,
+            "Unbind it from %s (kernel command line, driverctl or modprobe.d), or take the GPU out of the count."
+            % name,
+            "manual",
+        )
+    why = _why_still_there(desired, evidence)
+    if why:
+        return Blocker(
+            name,
+            where,
+            "%s holds the GPU, and the next boot would load it again: %s." % (name, why),
+            "Run site.yml on this node: it writes the blacklist and rebuilds the initramfs; then a reboot is due.",
+            "roles",
+        )
+    return Blocker(
+        name,
+        where,
+        "%s was loaded at boot, before it was blacklisted in modprobe.d and in the initramfs." % name,
+        REBOOT,
+        "reboot",
+    )
+
+
+def _why_still_there(desired: Desired, evidence: Evidence) -> t.Optional[str]:
+    for path, file in sorted(desired.files.items()):
+        if file.role == "kernel" and not file_ok(desired, evidence, path):
+            return "%s is not as wanted" % path
+    kernel = evidence.boot.value.kernel if evidence.boot.value else None
+    for one in evidence.initramfs.value or ():
+        reason = stale_reason(one, str(desired.lock["driver"]["version"]))
+        if one.kernel == kernel and reason:
+            return "its initramfs is stale, %s" % reason
+    return None

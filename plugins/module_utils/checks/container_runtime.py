@@ -1,0 +1,241 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer container_runtime: the right engine answers, runs with the wanted settings, and starts a container with GPUs.
+
+File, running daemon and container are three things: a setting in daemon.json says nothing of the daemon that was
+started before it, and a daemon that lists the runtime has not started anything with it yet.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .. import docker_record
+from ..daemon_json import differing
+from ..model import Desired, Evidence, Finding
+from . import start_errors
+from .outcome import all_passed, failed, passed, skipped, unknown
+from .wanted import RUN_SITE, cdi_wanted, driver_version, injections
+
+DOCKER = "docker.service"
+
+_RESTART = "%s It restarts Docker, which needs docker_allow_restart=true while containers run." % RUN_SITE
+_MALFORMED = re.compile(r"\bline \d+")
+
+
+def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    reading, want = evidence.docker, str(desired.lock["docker"]["version"])
+    if not reading.known:
+        return [_silent(reading.error or "", evidence)]
+    if reading.value is None:
+        return [
+            failed(
+                expected="Docker %s" % want,
+                actual="not installed",
+                cause="Docker is not installed.",
+                fix=RUN_SITE,
+                repair="roles",
+            )
+        ]
+    there = reading.value
+    if there.root_dir.startswith("/var/snap/") or there.operating_system == "Docker Desktop":
+        name = "Docker Desktop" if there.operating_system == "Docker Desktop" else "the snap of Docker"
+        return [
+            failed(
+                expected="the daemon of docker.service",
+                actual="%s, root %s" % (there.operating_system, there.root_dir),
+                cause="Requests reach %s, which sees neither the host's libraries nor /etc/docker/daemon.json." % name,
+                fix="Remove it, or run docker context use default; the driver is not at fault.",
+                repair="manual",
+            )
+        ]
+    if _plain_version(there.version) != _plain_version(want):
+        return [
+            failed(
+                expected=want,
+                actual=there.version,
+                cause="The running daemon is of another version than the installed one: it was not restarted since.",
+                fix=_RESTART,
+                repair="roles",
+            )
+        ]
+    return [passed("Docker %s, root %s" % (there.version, there.root_dir))]
+
+
+def _silent(words: str, evidence: Evidence) -> Finding:
+    unit = (evidence.units.value or {}).get(DOCKER)
+    if unit is None or unit.active == "active":
+        return unknown(words, fix="Look at journalctl -u docker.")
+    return failed(
+        expected="an engine that answers",
+        actual=words,
+        cause="%s is %s." % (DOCKER, unit.active if unit.load == "loaded" else unit.load),
+        fix="%s journalctl -b -u docker says why it does not run." % RUN_SITE,
+        repair="roles",
+    )
+
+
+def _plain_version(version: str) -> str:
+    """``5:26.1.5+dfsg1-9`` and ``26.1.5+dfsg1`` are the engine 26.1.5: distributions add to the engine's own number."""
+    match = re.search(r"\d+\.\d+(?:\.\d+)?", version)
+    return match.group() if match else version
+
+
+def daemon_config(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    reading = evidence.docker_config
+    if not reading.known:
+        words = reading.error or ""
+        if not _MALFORMED.search(words):
+            return [unknown(words)]
+        return [
+            failed(
+                expected="JSON that dockerd can read",
+                actual=words,
+                cause="Docker's configuration is malformed; the next restart of Docker would fail.",
+                fix="Mend the file at that place; nothing is written to a file that cannot be read.",
+                repair="manual",
+            )
+        ]
+    config = reading.value or {}
+    problems = [
+        failed(
+            ".".join(path),
+            expected=_shown(desired.daemon, path),
+            actual=_shown(config, path),
+            cause="daemon.json does not have %s as wanted: it was edited by hand or never written." % ".".join(path),
+            fix=RUN_SITE,
+            repair="roles",
+        )
+        for path in differing(config, desired.daemon)
+    ]
+    return all_passed(problems, "%d wanted settings are in daemon.json" % len(desired.daemon))
+
+
+def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
+    value: t.Any = config
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return "not set"
+        value = value[key]
+    return repr(value)
+
+
+def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """Whether the running daemon has what the file says. Derived from state, so that a run that was killed between the
+    write and the restart is finished by the next.
+    """
+    problems = [
+        failed(
+            name,
+            expected=want,
+            actual=actual,
+            cause="The running daemon has not read its settings.",
+            fix=_RESTART,
+            repair="roles",
+        )
+        for name, want, actual in _told_otherwise(desired, evidence)
+    ]
+    if not problems and _restart_pending(desired, evidence):
+        problems.append(
+            failed(
+                expected="a daemon that was started with the wanted settings",
+                actual="daemon.json is newer than the start of Docker",
+                cause="daemon.json was written after Docker was started, and Docker does not tell what it has read.",
+                fix=_RESTART,
+                repair="roles",
+            )
+        )
+    return all_passed(problems, "the running daemon has the wanted settings")
+
+
+def _told_otherwise(desired: Desired, evidence: Evidence) -> t.Iterator[t.Tuple[str, str, str]]:
+    """(setting, wanted, actual) where docker info contradicts what is wanted."""
+    there = evidence.docker.value
+    if there is None:
+        return
+    missing = sorted(set(desired.daemon.get("runtimes") or {}) - set(there.runtimes))
+    if missing:
+        yield "runtimes", ", ".join(missing), ", ".join(there.runtimes) or "none"
+    default = desired.daemon.get("default-runtime")
+    if default is not None and there.default_runtime != default:
+        yield "default-runtime", str(default), there.default_runtime
+    if cdi_wanted(desired) and not there.cdi_spec_dirs:
+        yield "features.cdi", "on", "off"
+
+
+def _restart_pending(desired: Desired, evidence: Evidence) -> bool:
+    file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
+    if file is None or unit is None or unit.started_at is None or file.mtime < unit.started_at:
+        return False
+    # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
+    return evidence.docker_record.value != docker_record.fingerprint(unit.invocation, desired.daemon)
+
+
+def cdi_spec(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    if not cdi_wanted(desired):
+        return [passed("CDI is not wanted (toolkit_cdi, or an engine before Docker 25)")]
+    specs, want = evidence.cdi_specs.value or {}, driver_version(desired)
+    if not specs:
+        return [
+            failed(
+                expected="one CDI specification",
+                actual="none in /etc/cdi and /var/run/cdi",
+                cause="No CDI specification describes the GPUs.",
+                fix="%s nvidia-cdi-refresh.service writes it." % RUN_SITE,
+                repair="roles",
+            )
+        ]
+    if len(specs) > 1:
+        return [
+            failed(
+                ", ".join(sorted(specs)),
+                expected="one CDI specification",
+                actual="%d" % len(specs),
+                cause="Two specifications name the same devices, and the engine then refuses both.",
+                fix="Remove the one in /etc/cdi, which nothing keeps fresh.",
+                repair="manual",
+            )
+        ]
+    path, version = next(iter(specs.items()))
+    if version != want:
+        return [
+            failed(
+                path,
+                expected=want,
+                actual=version or "no version",
+                cause="The CDI specification was written for another driver.",
+                fix="%s nvidia-cdi-refresh.service writes it anew." % RUN_SITE,
+                repair="roles",
+            )
+        ]
+    return [passed("%s for %s" % (path, version))]
+
+
+def injection(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """A fresh container with all GPUs starts, by every wanted way. A container that runs already proves nothing."""
+    own = {way: (words, error) for way, words, error in start_errors.of_layer("container_runtime", desired, evidence)}
+    return [_started(way, evidence, own.get(way)) for way in injections(desired)]
+
+
+def _started(way: str, evidence: Evidence, own: t.Optional[t.Tuple[str, start_errors.StartError]]) -> Finding:
+    reading = evidence.containers.get(way)
+    if reading is None or not reading.known:
+        return unknown(reading.error or "" if reading else "no container was started in this look", way)
+    look = reading.value
+    if look is None:
+        return unknown("there is no answer of the container", way)
+    if look.started:
+        return passed("a container with all GPUs starts", way)
+    if own is None:
+        return skipped("the container did not start for a reason of a later layer: %s" % look.error, way)
+    words, error = own
+    return failed(
+        way,
+        expected="a container starts with all GPUs",
+        actual=words,
+        cause=error.cause,
+        fix=error.fix,
+        repair=error.repair,
+    )

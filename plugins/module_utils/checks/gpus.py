@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs across tools and the kernel log: which are lost, which the driver did not initialise."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..model import Evidence, Gpu, GpuTool
+from . import tools
+from .wanted import gpus as pci_gpus
+
+#: Xids after which only a restart of the machine brings the GPU back, so that one line in the log of this boot is
+#: proof: 79 the GPU has fallen off the bus, 160 the machine must be restarted.
+_GONE_UNTIL_REBOOT = (79, 160)
+
+_XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (\d+)")
+_LOST = re.compile(r"GPU is lost|fallen off the bus|GPU_IS_LOST", re.IGNORECASE)
+
+
+def lost(evidence: Evidence) -> t.Dict[str, str]:
+    """GPUs that the kernel log or a tool calls lost: what to call the GPU, and the words that say so."""
+    found: t.Dict[str, str] = {}
+    for line in evidence.kernel_log.value or ():
+        match = _XID.search(line)
+        if match and int(match.group(2)) in _GONE_UNTIL_REBOOT:
+            found.setdefault(match.group(1).lower() + ".0", line.strip())
+    for name, answer in _answers(evidence):
+        for gpu in answer.gpus:
+            if gpu.error and _LOST.search(gpu.error):
+                found.setdefault(name_of(gpu), "%s: %s" % (name, gpu.error))
+    return found
+
+
+def refused(evidence: Evidence) -> t.Dict[str, str]:
+    """GPUs on the bus that the driver did not initialise although it did others: name, and words that say so.
+
+    Where it initialised none, the driver is at fault rather than every card at once.
+    """
+    for name, answer in _answers(evidence):
+        healthy = [gpu for gpu in answer.gpus if not gpu.error]
+        if healthy:
+            failed = {name_of(gpu): gpu.error for gpu in answer.gpus if gpu.error and not tools.explain(gpu.error)}
+            silent = dict.fromkeys(silent_addresses(answer, evidence), "not listed")
+            return {gpu: "%s: %s" % (name, words) for gpu, words in {**failed, **silent}.items()}
+    return {}
+
+
+def silent_addresses(answer: GpuTool, evidence: Evidence) -> t.List[str]:
+    """GPUs of the PCI bus that a tool does not list at all. Nothing can be said where it does not tell addresses."""
+    told = {gpu.pci_address for gpu in answer.gpus}
+    if None in told:
+        return []
+    return [device.address for device in pci_gpus(evidence.pci.value or ()) if device.address not in told]
+
+
+def name_of(gpu: Gpu) -> str:
+    return gpu.pci_address or gpu.uuid or "GPU %d" % gpu.index
+
+
+def log_of(evidence: Evidence, address: str) -> str:
+    """The last kernel log line about one GPU, or an empty text. The log leaves the function (``.0``) out."""
+    bare = address.lower().rpartition(".")[0]
+    lines = [line.strip() for line in evidence.kernel_log.value or () if bare and bare in line.lower()]
+    return lines[-1] if lines else ""
+
+
+def _answers(evidence: Evidence) -> t.List[t.Tuple[str, GpuTool]]:
+    readings = (("NVML", evidence.nvml), ("nvidia-smi", evidence.smi))
+    return [(name, reading.value) for name, reading in readings if reading.value is not None]

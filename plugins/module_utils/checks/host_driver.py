@@ -1,0 +1,445 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer host_driver: the kernel, the module on disk and in the kernel, its libraries, and the tools that talk to it.
+
+Disk, memory and lock are three things. What the disk has and the kernel has not needs a reboot; what the disk has not
+needs the roles.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..compat import flavour_problem, gpu_generation
+from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library, Reading
+from . import blockers, device_nodes, tools, units
+from . import gpus as g
+from .outcome import all_passed, failed, passed, skipped, unknown
+from .wanted import REBOOT, RUN_SITE, driver_version, gpus, kernel_release, nvswitches
+
+#: The two libraries through which everything else reaches the driver.
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+
+#: Where packages put them. A copy that is found elsewhere first came from a .run installer or by hand.
+_PACKAGED = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
+
+
+def kernel(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    if evidence.platform.value is not None and evidence.platform.value.wsl:
+        return [_wsl(evidence)]
+    running, want = _running_kernel(evidence), kernel_release(desired)
+    if want is None or running == want:
+        return [passed(running)]
+    installed = _kernel_packages_installed(desired, evidence)
+    return [
+        failed(
+            expected=want,
+            actual=running,
+            cause="The node runs another kernel than the lock's%s." % (", which is installed" if installed else ""),
+            fix="%s If it comes up with %s again, the boot loader's default is another entry." % (REBOOT, running)
+            if installed
+            else RUN_SITE,
+            repair="reboot" if installed else "roles",
+        )
+    ]
+
+
+def _wsl(evidence: Evidence) -> Finding:
+    there = sorted(
+        name
+        for name in evidence.packages.value or {}
+        if name.startswith(("nvidia-utils", "libnvidia-compute", "nvidia-driver"))
+    )
+    return failed(
+        expected="a host with a kernel and a driver of its own",
+        actual="WSL%s" % (", with %s installed" % ", ".join(there) if there else ""),
+        cause="WSL uses the driver of Windows through /usr/lib/wsl/lib; Linux driver packages shadow it.",
+        fix="Remove the Linux driver packages and install the driver on Windows; WSL cannot be a node of a pool.",
+        repair="manual",
+    )
+
+
+def nouveau(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    problems = [
+        failed(
+            one.name,
+            expected="no driver but nvidia",
+            actual=one.where,
+            cause=one.cause,
+            fix=one.fix,
+            repair=one.repair,
+        )
+        for one in blockers.find(desired, evidence)
+    ]
+    return all_passed(problems, "no other driver holds a GPU")
+
+
+def initramfs(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    images = evidence.initramfs.value or ()
+    return all_passed(
+        (problem for one in images for problem in _initramfs_problem(one, driver_version(desired))),
+        "%d initramfs are fresh" % len(images),
+    )
+
+
+def _initramfs_problem(one: Initramfs, driver: str) -> t.Iterator[Finding]:
+    reason = blockers.stale_reason(one, driver)
+    if reason:
+        yield failed(
+            one.kernel,
+            expected="%s built from the files as they are now" % one.path,
+            actual=reason,
+            cause="The initramfs of kernel %s is stale: %s." % (one.kernel, reason),
+            fix=RUN_SITE,
+            repair="roles",
+        )
+    elif one.nouveau is None or (one.nouveau and one.blacklisted is None):
+        yield unknown("it is not known whether nouveau is inside %s and blacklisted there" % one.path, one.kernel)
+
+
+def module_on_disk(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    module, want, running = evidence.module_on_disk.value, driver_version(desired), _running_kernel(evidence)
+    if module is not None and module.version == want:
+        return [passed("nvidia %s for kernel %s" % (module.version, module.kernel))]
+    # The module of the lock is built for the lock's kernel; while another one runs, a reboot comes first.
+    elsewhere = kernel_release(desired) not in (None, running) and _kernel_packages_installed(desired, evidence)
+    return [
+        failed(
+            expected="nvidia.ko %s for kernel %s" % (want, running),
+            actual="no nvidia.ko for it" if module is None else module.version,
+            cause="No nvidia module is built for the running kernel %s." % running
+            if module is None
+            else "The nvidia module on disk is %s, not the lock's." % module.version,
+            fix=REBOOT if elsewhere else "%s Where the build failed, its log is below /var/lib/dkms." % RUN_SITE,
+            repair="reboot" if elsewhere else "roles",
+        )
+    ]
+
+
+def flavour(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want = str(desired.lock["driver"]["flavour"])
+    disk = evidence.module_on_disk.value.flavour if evidence.module_on_disk.value else None
+    in_kernel = evidence.driver.value.flavour if evidence.driver.value else None
+    unusable = list(_flavour_problems(desired, evidence, in_kernel or disk or want))
+    if unusable:
+        return unusable
+    for place, found in (("on disk", disk), ("loaded", in_kernel)):
+        if found in (None, want):
+            continue
+        return [
+            failed(
+                expected=want,
+                actual="%s %s" % (found, place),
+                cause="The %s kernel module is %s, the bundle wants %s." % (found, place, want),
+                fix=RUN_SITE if place == "on disk" else REBOOT,
+                repair="roles" if place == "on disk" else "reboot",
+            )
+        ]
+    if disk is None and in_kernel is None:
+        return [skipped("there is no module whose flavour could be judged: see host_driver.module_on_disk")]
+    return [passed(want)]
+
+
+def _flavour_problems(desired: Desired, evidence: Evidence, here: str) -> t.Iterator[Finding]:
+    """GPUs that the flavour on the node cannot drive; the kernel log calls that a failed initialisation of the GPU."""
+    wanted_flavour, branch = str(desired.lock["driver"]["flavour"]), int(driver_version(desired).partition(".")[0])
+    for device in gpus(evidence.pci.value or ()):
+        generation = gpu_generation(device.device)
+        problem = flavour_problem(generation, here, branch)
+        if problem is None:
+            continue
+        mended = here != wanted_flavour and flavour_problem(generation, wanted_flavour, branch) is None
+        yield failed(
+            device.address,
+            expected="a module that drives this GPU",
+            actual="%s, branch %d" % (here, branch),
+            cause="The %s driver of branch %d %s; the hardware is not at fault." % (here, branch, problem.message),
+            fix=RUN_SITE if mended else "%s; %s stands in the bundle." % (problem.fix, problem.path),
+            repair="roles" if mended else "manual",
+        )
+
+
+def loaded(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want, driver, disk = driver_version(desired), evidence.driver.value, evidence.module_on_disk
+    if driver is not None and driver.version == want:
+        return [passed("%s%s" % (driver.version, ", " + driver.flavour if driver.flavour else ""))]
+    if driver is None:
+        return [_not_loaded(desired, evidence)]
+    disk_version = disk.value.version if disk.value else None
+    if disk.known and disk_version != want:
+        cause, fix, repair = (
+            "Module %s is loaded, and the disk has not the lock's either." % driver.version,
+            RUN_SITE,
+            "roles",
+        )
+    else:
+        # Where the disk was not asked (the local fact), the packages were, and they are judged before this layer.
+        cause = "A reboot is pending since the driver was upgraded: %s is still loaded." % driver.version
+        fix, repair = REBOOT, "reboot"
+    return [
+        failed(
+            expected=want,
+            actual="%s loaded, %s on disk" % (driver.version, disk_version or "none")
+            if disk.known
+            else "%s loaded" % driver.version,
+            cause=cause,
+            fix=fix,
+            repair=repair,
+        )
+    ]
+
+
+def _not_loaded(desired: Desired, evidence: Evidence) -> Finding:
+    want, disk = driver_version(desired), evidence.module_on_disk
+    in_the_way = blockers.find(desired, evidence)
+    signature = next((line for line in evidence.kernel_log.value or () if "key was rejected" in line.lower()), None)
+    if in_the_way:
+        cause, fix, repair = (
+            "The nvidia module is not loaded: %s" % in_the_way[0].cause,
+            in_the_way[0].fix,
+            in_the_way[0].repair,
+        )
+    elif signature:
+        cause = "The kernel refused the nvidia module: the key that signed it is not enrolled in the firmware."
+        fix = (
+            "Enrol the key that signed it (mokutil --import, then confirm at the console at boot), or sign with the "
+            "enrolled one. Leave Secure Boot on."
+        )
+        repair = "manual"
+    elif disk.known and (disk.value is None or disk.value.version != want):
+        cause, fix, repair = (
+            "The nvidia module is not loaded, and the disk has not the lock's either.",
+            RUN_SITE,
+            "roles",
+        )
+    else:
+        cause, fix, repair = (
+            "The nvidia module is on disk and not loaded.",
+            "%s It loads the module." % RUN_SITE,
+            "roles",
+        )
+    return failed(expected=want, actual="not loaded", cause=cause, fix=fix, repair=repair)
+
+
+def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want, there = driver_version(desired), evidence.libraries.value or {}
+    problems = (problem for name in LIBRARIES for problem in _library_problem(name, want, there.get(name)))
+    return all_passed(problems, "%s at %s" % (" and ".join(LIBRARIES), want))
+
+
+def _library_problem(name: str, want: str, there: t.Optional[Library]) -> t.Iterator[Finding]:
+    if there is not None and there.version == want:
+        return
+    elsewhere = there is not None and not there.path.startswith(_PACKAGED)
+    if there is None:
+        actual, cause = "the dynamic linker does not find it", "%s is missing." % name
+    elif elsewhere:
+        actual = "%s -> %s" % (there.path, there.target)
+        cause = "Another copy of %s is found first, in %s: from a .run installer, or put there by hand." % (
+            name,
+            there.path.rpartition("/")[0],
+        )
+    else:
+        actual = "%s -> %s" % (there.path, there.target)
+        cause = "%s is of another version than the lock: an upgrade moved user space alone." % name
+    yield failed(
+        name,
+        expected=want,
+        actual=actual,
+        cause=cause,
+        fix="Remove that copy (nvidia-uninstall) and run ldconfig." if elsewhere else RUN_SITE,
+        repair="manual" if elsewhere else "roles",
+    )
+
+
+def nvidia_smi(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    return _tool("nvidia-smi", evidence.smi, desired, evidence, expected_gpus)
+
+
+def nvml(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    return _tool("NVML", evidence.nvml, desired, evidence, expected_gpus)
+
+
+def _tool(
+    name: str, reading: Reading[GpuTool], desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
+) -> t.List[Finding]:
+    if not reading.known:
+        return [_tool_failed(name, reading.error or "", desired, evidence)]
+    if reading.value is None:
+        return [
+            failed(
+                expected="%s answers" % name,
+                actual="not installed",
+                cause="%s is not installed." % name,
+                fix=RUN_SITE,
+                repair="roles",
+            )
+        ]
+    answer = reading.value
+    problems: t.List[Finding] = []
+    if any(not gpu.error for gpu in answer.gpus):  # without a GPU that answers, no version is told
+        problems.extend(_version_said(name, answer.driver, driver_version(desired)))
+    problems.extend(_gpu_problems(name, answer, desired, evidence, expected_gpus))
+    return all_passed(problems, "%d GPUs, driver %s" % (len(answer.gpus), answer.driver))
+
+
+def _tool_failed(name: str, words: str, desired: Desired, evidence: Evidence) -> Finding:
+    meaning = tools.explain(words)
+    if meaning is None or meaning.repair != "manual":
+        blamed = _nodes_to_blame(desired, evidence)
+        if blamed:
+            return skipped("%s failed (%s), and cannot be judged before %s" % (name, words, blamed))
+    if meaning is None:
+        return unknown(words)
+    return failed(
+        expected="%s answers" % name,
+        actual=words,
+        cause="%s failed: %s" % (name, meaning.cause),
+        fix=meaning.fix,
+        repair=meaning.repair,
+    )
+
+
+def _nodes_to_blame(desired: Desired, evidence: Evidence) -> t.Optional[str]:
+    """What is wrong with the device nodes while the right driver is loaded: then the next layer is the broken one."""
+    driver = evidence.driver.value
+    if driver is None or driver.version != driver_version(desired):
+        return None
+    return device_nodes.trouble(desired, evidence)
+
+
+def _version_said(name: str, version: t.Optional[str], want: str) -> t.Iterator[Finding]:
+    if version is None:
+        yield unknown("%s did not say the version of the driver" % name)
+    elif version != want:
+        yield failed(
+            expected="driver %s" % want,
+            actual="driver %s" % version,
+            cause="%s talks to another driver than the lock's." % name,
+            fix=REBOOT,
+            repair="reboot",
+        )
+
+
+def _gpu_problems(
+    name: str, answer: GpuTool, desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
+) -> t.Iterator[Finding]:
+    if expected_gpus is None:
+        yield unknown("golden_expected_gpus is not set for this node")
+        return
+    blamed = _nodes_to_blame(desired, evidence)
+    for gpu in answer.gpus:
+        if gpu.error:
+            yield _gpu_failed(name, gpu, evidence, blamed)
+    if len(answer.gpus) == expected_gpus:
+        return
+    counted = "%s lists %d of %d GPUs" % (name, len(answer.gpus), expected_gpus)
+    if blamed:
+        yield skipped("%s, and cannot be judged before %s" % (counted, blamed))
+        return
+    # PCI has them all, else the layer hardware would be broken: these are the ones that the driver did not take.
+    silent = g.silent_addresses(answer, evidence)
+    yield failed(
+        ", ".join(silent),
+        expected="%d GPUs" % expected_gpus,
+        actual="%d GPUs" % len(answer.gpus),
+        cause=_not_initialised(silent, evidence),
+        fix=_AFTER_FAILED_INIT,
+        repair="manual",
+    )
+
+
+_AFTER_FAILED_INIT = (
+    "Reboot the node once; if the driver refuses the same GPU again, drain the node and have the card looked at. "
+    "journalctl -k has the driver's reason."
+)
+
+
+def _not_initialised(addresses: t.Sequence[str], evidence: Evidence) -> str:
+    log = next((line for line in (g.log_of(evidence, address) for address in addresses) if line), "")
+    words = ", the kernel log says: %s" % log if log else ""
+    return "The driver did not initialise %s%s." % (", ".join(addresses) or "every GPU", words)
+
+
+def _gpu_failed(name: str, gpu: Gpu, evidence: Evidence, blamed: t.Optional[str]) -> Finding:
+    meaning = tools.explain(gpu.error or "")
+    if blamed and (meaning is None or meaning.repair != "manual"):
+        return skipped("%s says %s, and it cannot be judged before %s" % (name, gpu.error, blamed), g.name_of(gpu))
+    return failed(
+        g.name_of(gpu),
+        expected="a GPU that answers",
+        actual="%s" % gpu.error,
+        cause="%s failed: %s" % (name, meaning.cause) if meaning else _not_initialised([g.name_of(gpu)], evidence),
+        fix=meaning.fix if meaning else _AFTER_FAILED_INIT,
+        repair=meaning.repair if meaning else "manual",
+    )
+
+
+def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """cuInit and the device count on the host: nvidia-smi is green in many states in which no CUDA program runs."""
+    reading = evidence.cuda
+    if not reading.known:
+        return [_tool_failed("CUDA", reading.error or "", desired, evidence)]
+    if reading.value is None:
+        return [
+            failed(
+                expected="libcuda.so.1",
+                actual="not found",
+                cause="libcuda.so.1 is missing.",
+                fix=RUN_SITE,
+                repair="roles",
+            )
+        ]
+    answer = reading.value
+    if answer.code == 0 and answer.devices == expected_gpus:
+        return [passed("cuInit 0, %s devices" % answer.devices)]
+    actual = "cuInit %d %s, %s devices" % (answer.code, answer.error or "", answer.devices)
+    blamed = _nodes_to_blame(desired, evidence)
+    if blamed:
+        return [skipped("CUDA failed (%s), and cannot be judged before %s" % (actual, blamed))]
+    if answer.code == 0:
+        cause, fix, repair = "CUDA sees another number of GPUs than declared.", tools.CUDA_ERRORS[100][1], "manual"
+    else:
+        cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
+    return [failed(expected="cuInit 0, %s devices" % expected_gpus, actual=actual, cause=cause, fix=fix, repair=repair)]
+
+
+def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    switches = nvswitches(evidence.pci.value or ())
+    if not switches:
+        return [passed("no NVSwitch on the PCI bus, no fabric manager needed")]
+    lock = desired.lock.get("fabric_manager")
+    if not lock:
+        return [
+            failed(
+                expected="a fabric manager of version %s" % driver_version(desired),
+                actual="none in the bundle",
+                cause="The node has %d NVSwitches, and the bundle names no fabric manager." % len(switches),
+                fix="Add fabric_manager: {version: %s} to the bundle." % driver_version(desired),
+                repair="manual",
+            )
+        ]
+    if lock["version"] != driver_version(desired):
+        return [
+            failed(
+                expected=driver_version(desired),
+                actual=str(lock["version"]),
+                cause="The bundle pairs fabric manager %s with driver %s; they must be equal in all components."
+                % (lock["version"], driver_version(desired)),
+                fix="Set fabric_manager.version to %s in the bundle." % driver_version(desired),
+                repair="manual",
+            )
+        ]
+    problems = units.problems_of(units.FABRIC_MANAGER, "active+enabled", evidence)
+    return all_passed(problems, "%s, active" % lock["version"])
+
+
+def _running_kernel(evidence: Evidence) -> str:
+    return evidence.boot.value.kernel if evidence.boot.value else "unknown"
+
+
+def _kernel_packages_installed(desired: Desired, evidence: Evidence) -> bool:
+    there = evidence.packages.value or {}
+    packages = (desired.lock.get("kernel") or {}).get("packages") or {}
+    return all(name in there and there[name].version == version for name, version in packages.items())

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer image: what a fresh container of the bundle's image sees is what the host has, up to a CUDA call.
+
+Judged for every wanted injection. A container that did not start is not judged here; another check holds the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..model import ContainerLook, CudaInit, Desired, Evidence, Finding, GpuTool, Library
+from . import start_errors, tools
+from .device_nodes import UVM_MINORS
+from .outcome import all_passed, failed, passed, skipped, unknown
+from .wanted import RUN_SITE, driver_version, injections
+
+Judge = t.Callable[[str, ContainerLook], t.Iterable[Finding]]
+
+
+def present(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    image = desired.lock["image"]
+    if any(digest.rpartition("@")[2] == image["digest"] for digest in evidence.image_digests.value or ()):
+        return [passed("%s@%s" % (image["reference"], image["digest"]))]
+    return [
+        failed(
+            str(image["reference"]),
+            expected=str(image["digest"]),
+            actual=", ".join(evidence.image_digests.value or ()) or "not on the node",
+            cause="The image of the bundle is not on the node.",
+            fix=RUN_SITE,
+            repair="roles",
+        )
+    ]
+
+
+def requirement(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """What the image asks of the driver (NVIDIA_REQUIRE_CUDA) is met: the toolkit refuses to start it otherwise."""
+    problems = [
+        failed(way, expected="a container starts", actual=words, cause=error.cause, fix=error.fix, repair=error.repair)
+        for way, words, error in start_errors.of_layer("image", desired, evidence)
+    ]
+    return all_passed(problems, "the image asks for nothing that the driver does not have")
+
+
+def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    host = evidence.nvml.value or evidence.smi.value
+    want = sorted(gpu.uuid for gpu in host.gpus if gpu.uuid) if host else []
+
+    def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
+        if not look.smi.known or look.smi.value is None:
+            yield unknown(look.smi.error or "nvidia-smi is not in the container", way)
+        elif not want:
+            yield unknown("the host names no GPU to compare with", way)
+        else:
+            yield _same_gpus(way, look.smi.value, want)
+
+    return list(_each(desired, evidence, judge))
+
+
+def _same_gpus(way: str, answer: GpuTool, want: t.Sequence[str]) -> Finding:
+    there = sorted(gpu.uuid for gpu in answer.gpus if gpu.uuid and not gpu.error)
+    if there == want:
+        return passed("%d GPUs, those of the host" % len(there), way)
+    missing, foreign = sorted(set(want) - set(there)), sorted(set(there) - set(want))
+    return failed(
+        way,
+        expected=", ".join(want),
+        actual=", ".join(there) or "no GPU",
+        cause="The container does not see the host's GPUs: %s missing, %s more."
+        % (", ".join(missing) or "none", ", ".join(foreign) or "none"),
+        fix="%s With CDI the specification may be stale: nvidia-cdi-refresh.service writes it anew." % RUN_SITE,
+        repair="roles",
+    )
+
+
+def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want = driver_version(desired)
+
+    def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
+        if not look.libraries.known:
+            yield unknown(look.libraries.error or "", way)
+            return
+        there = look.libraries.value or {}
+        problems = (
+            problem
+            for name in ("libcuda.so.1", "libnvidia-ml.so.1")
+            for problem in _library_problem(way, name, want, there.get(name))
+        )
+        yield from list(problems) or [passed("the host's libraries, %s" % want, way)]
+
+    return list(_each(desired, evidence, judge))
+
+
+def _library_problem(way: str, name: str, want: str, there: t.Optional[Library]) -> t.Iterator[Finding]:
+    if there is not None and there.version == want:
+        return
+    compat = there is not None and "/compat/" in there.target + there.path
+    if there is None:
+        actual, cause = "not found", "%s was not given into the container." % name
+    else:
+        actual = "%s -> %s" % (there.path, there.target)
+        cause = (
+            "The image's cuda-compat shadows the host's %s; only data-centre GPUs allow that." % name
+            if compat
+            else "%s in the container is not the host's: the image brings its own, or the CDI specification is stale."
+            % name
+        )
+    yield failed(
+        "%s: %s" % (way, name),
+        expected=want,
+        actual=actual,
+        cause=cause,
+        fix=tools.CUDA_ERRORS[804][1] if compat else RUN_SITE,
+        repair="manual" if compat else "roles",
+    )
+
+
+def device_nodes(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """The nodes that a CUDA program opens, with the host's numbers. Modes and owners are the host's business."""
+    host = {
+        node.path: (node.major, node.minor)
+        for node in evidence.device_nodes.value or ()
+        if node.path in UVM_MINORS or node.path == "/dev/nvidiactl" or node.path[len("/dev/nvidia") :].isdigit()
+    }
+
+    def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
+        if not look.device_nodes.known:
+            yield unknown(look.device_nodes.error or "", way)
+            return
+        there = {node.path: (node.major, node.minor) for node in look.device_nodes.value or ()}
+        wrong = [path for path in sorted(host) if there.get(path) != host[path]]
+        problems = [
+            failed(
+                "%s: %s" % (way, path),
+                expected="%d,%d" % host[path],
+                actual="%d,%d" % there[path] if path in there else "not there",
+                cause="%s is not in the container as the host has it." % path,
+                fix="%s With CDI the specification may be older than the node." % RUN_SITE,
+                repair="roles",
+            )
+            for path in wrong
+        ]
+        yield from problems or [passed("%d nodes, those of the host" % len(host), way)]
+
+    return list(_each(desired, evidence, judge))
+
+
+def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """A CUDA call in the container: nvidia-smi alone is green where CUDA fails. Optional where the bundle says so."""
+    required = desired.lock["image"].get("cuda_check", "required") == "required"
+
+    def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
+        if not look.cuda.known:
+            yield unknown(
+                look.cuda.error or "",
+                way,
+                cause="CUDA in the container is not proven.",
+                fix="Name an image with Python, or image.cuda_command, in the bundle.",
+            )
+        elif look.cuda.value is None:
+            yield failed(
+                way,
+                expected="libcuda.so.1",
+                actual="not found",
+                cause="CUDA in the container is not proven: libcuda.so.1 is not there.",
+                fix=RUN_SITE,
+                repair="roles",
+            )
+        else:
+            yield _cuda_answer(way, look.cuda.value, expected_gpus)
+
+    return [dataclasses.replace(finding, required=required) for finding in _each(desired, evidence, judge)]
+
+
+def _cuda_answer(way: str, answer: CudaInit, expected_gpus: t.Optional[int]) -> Finding:
+    # A command of the bundle's own need not count devices; its success is the answer.
+    if answer.code == 0 and answer.devices in (None, expected_gpus):
+        return passed("CUDA answers%s" % ("" if answer.devices is None else ", %d devices" % answer.devices), way)
+    if answer.code == 0:
+        cause, fix, repair = "CUDA in the container sees another number of GPUs than expected.", RUN_SITE, "roles"
+    else:
+        cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
+    return failed(
+        way,
+        expected="cuInit 0, %s devices" % expected_gpus,
+        actual="cuInit %d %s, %s devices" % (answer.code, answer.error or "", answer.devices),
+        cause=cause,
+        fix=fix,
+        repair=repair,
+    )
+
+
+def _each(desired: Desired, evidence: Evidence, judge: Judge) -> t.Iterator[Finding]:
+    looks = dict(start_errors.looks(desired, evidence))
+    for way in injections(desired):
+        look = looks[way]
+        if look is None:
+            yield skipped("there is no container to look into: see container_runtime.injection", way)
+        elif not look.started:
+            yield skipped("the container did not start: %s" % look.error, way)
+        else:
+            yield from judge(way, look)

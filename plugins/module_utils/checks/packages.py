@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer packages: the platform is the lock's, and every package of the lock is there at its full version and held."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..model import Desired, Evidence, Finding, Package
+from . import wanted
+from .outcome import all_passed, failed, passed
+from .wanted import RUN_SITE
+
+#: Packages that must be of the driver's own version wherever they are installed. What merely carries the vendor's name
+#: and a version of its own (toolkit, modprobe, settings, persistenced, pinning) is not among them.
+_DRIVER_FAMILY = re.compile(
+    r"(?:lib)?nvidia-(?!container|modprobe|settings|persistenced|xconfig|prime|driver-pinning|driver-assistant|egl-|"
+    r"fabricmanager|imex|cdi|vaapi).+|kmod-nvidia.*|libcuda1|libnvcuvid1|libnvoptix1|cuda-drivers.*|xserver-xorg-video-nvidia.*"
+)
+_DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3}\.\d{2,3}(?:\.\d{2})?)(?=[-+~]|$)")
+
+
+def platform(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    here = evidence.platform.value
+    if here is not None and here.key == desired.platform:
+        return [passed(here.key)]
+    return [
+        failed(
+            expected=desired.platform,
+            actual=here.key if here else "no /etc/os-release",
+            cause="The node is not of the platform for which its packages were resolved.",
+            fix="%s It takes the lock of the node's own platform." % RUN_SITE,
+            repair="roles",
+        )
+    ]
+
+
+def versions(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want, there = _want(desired, evidence), evidence.packages.value or {}
+    problems = (problem for name in sorted(want) for problem in _version_problem(name, want[name], there.get(name)))
+    return all_passed(problems, "%d packages at the versions of the lock" % len(want))
+
+
+def _version_problem(name: str, version: str, there: t.Optional[Package]) -> t.Iterator[Finding]:
+    if there is None:
+        actual, cause = "not installed", "%s is not installed." % name
+    elif there.status != "installed":
+        actual, cause = "%s, %s" % (there.version, there.status), "The installation of %s was not finished." % name
+    elif there.version != version:
+        actual, cause = there.version, "%s was installed, upgraded or downgraded outside the bundle." % name
+    else:
+        return
+    yield failed(name, expected=version, actual=actual, cause=cause, fix=RUN_SITE, repair="roles")
+
+
+def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want, there = _want(desired, evidence), evidence.packages.value or {}
+    free = [name for name in sorted(want) if name in there and not there[name].held]
+    problems = [
+        failed(
+            name,
+            expected="held",
+            actual="not held",
+            cause="Nothing keeps an upgrade from moving %s." % name,
+            fix=RUN_SITE,
+            repair="roles",
+        )
+        for name in free
+    ]
+    return all_passed(problems, "every package of the lock that is installed is held")
+
+
+def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """No package of the driver's family stands beside the lock at another version: holding the metapackage alone, or a
+    branch that was left behind, mixes two drivers.
+    """
+    want, there = _want(desired, evidence), evidence.packages.value or {}
+    driver = wanted.driver_version(desired)
+    problems = [
+        failed(
+            name,
+            expected="driver version %s, or not installed" % driver,
+            actual=package.version,
+            cause="%s belongs to another driver than the lock's %s." % (name, driver),
+            fix="%s If it is still there afterwards, remove it: apt-get purge %s" % (RUN_SITE, name),
+            repair="roles",
+        )
+        for name, package in sorted(there.items())
+        if name not in want and _DRIVER_FAMILY.fullmatch(name) and _other_driver(package.version, driver)
+    ]
+    return all_passed(problems, "no package of another driver is installed")
+
+
+def _other_driver(version: str, driver: str) -> bool:
+    match = _DRIVER_VERSION.match(version)
+    return match is not None and match.group(1) != driver
+
+
+def _want(desired: Desired, evidence: Evidence) -> t.Dict[str, str]:
+    return wanted.packages(desired, evidence.pci.value or ())

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every check, in the order in which a node is judged. Within a layer the likelier cause of the others stands first.
+
+Written down and not discovered: what is sent to a node is what is imported here by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..model import Desired, Evidence, Finding
+from . import container_runtime, device_nodes, files, hardware, host_driver, image, packages, policy, units
+
+CheckFunction = t.Callable[[Desired, Evidence, t.Optional[int]], t.Iterable[Finding]]
+
+#: What the local fact reads. No NVIDIA code runs for it, and no command that can take long.
+CHEAP = frozenset(
+    (
+        "platform",
+        "boot",
+        "pci",
+        "packages",
+        "modules_loaded",
+        "driver",
+        "driver_params",
+        "device_nodes",
+        "device_majors",
+        "groups",
+        "docker_config",
+        "files",
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One question to the evidence.
+
+    ``needs``: fields of ``Evidence`` without which it cannot be answered; one that is unknown makes the finding
+    ``unknown``. ``interprets``: those of them whose being unknown the function itself reads a meaning out of.
+    """
+
+    id: str
+    function: CheckFunction
+    needs: t.Tuple[str, ...]
+    interprets: t.Tuple[str, ...] = ()
+    required: bool = True
+
+    @property
+    def layer(self) -> str:
+        return self.id.partition(".")[0]
+
+    @property
+    def cheap(self) -> bool:
+        """Whether the local fact can answer it."""
+        return CHEAP.issuperset(self.needs)
+
+
+CHECKS: t.Tuple[Check, ...] = (
+    Check("hardware.gpu_present", hardware.gpu_present, ("pci",)),
+    Check("hardware.gpu_count", hardware.gpu_count, ("pci",)),
+    Check(
+        "hardware.gpu_healthy",
+        hardware.gpu_healthy,
+        ("pci", "kernel_log", "smi", "nvml"),
+        interprets=("kernel_log", "smi", "nvml"),
+    ),
+    Check("packages.platform", packages.platform, ("platform",)),
+    Check("packages.files", files.packages, ("files",)),
+    Check("packages.versions", packages.versions, ("packages", "pci")),
+    Check("packages.set", packages.complete_set, ("packages", "pci")),
+    Check("packages.holds", packages.holds, ("packages", "pci")),
+    Check("host_driver.kernel", host_driver.kernel, ("boot", "packages")),
+    Check("host_driver.files", files.host_driver, ("files",)),
+    Check("host_driver.nouveau", host_driver.nouveau, ("modules_loaded", "pci")),
+    Check("host_driver.initramfs", host_driver.initramfs, ("initramfs",)),
+    Check("host_driver.module_on_disk", host_driver.module_on_disk, ("module_on_disk", "boot", "packages")),
+    Check("host_driver.flavour", host_driver.flavour, ("pci", "driver")),
+    Check("host_driver.loaded", host_driver.loaded, ("driver", "modules_loaded", "pci")),
+    Check("host_driver.libraries", host_driver.libraries, ("libraries",)),
+    Check("host_driver.fabric_manager", host_driver.fabric_manager, ("pci", "units")),
+    Check("host_driver.nvidia_smi", host_driver.nvidia_smi, ("smi",), interprets=("smi",)),
+    Check("host_driver.nvml", host_driver.nvml, ("nvml",), interprets=("nvml",)),
+    Check("host_driver.cuda", host_driver.cuda, ("cuda",), interprets=("cuda",)),
+    Check("host_driver.units", units.host_driver, ("units",)),
+    Check("device_nodes.files", files.device_nodes, ("files",)),
+    Check("device_nodes.params", device_nodes.params, ("driver_params",)),
+    Check("device_nodes.present", device_nodes.present, ("device_nodes", "pci")),
+    Check("device_nodes.uvm", device_nodes.uvm, ("device_nodes", "device_majors")),
+    Check("device_nodes.modes", device_nodes.modes, ("device_nodes",)),
+    Check("device_nodes.users", device_nodes.users, ("groups",)),
+    Check(
+        "container_runtime.daemon_config",
+        container_runtime.daemon_config,
+        ("docker_config",),
+        interprets=("docker_config",),
+    ),
+    Check("container_runtime.engine", container_runtime.engine, ("docker",), interprets=("docker",)),
+    Check(
+        "container_runtime.daemon_current",
+        container_runtime.daemon_current,
+        ("docker", "docker_config_file", "docker_record", "units"),
+    ),
+    Check("container_runtime.units", units.container_runtime, ("units",)),
+    Check("container_runtime.cdi_spec", container_runtime.cdi_spec, ("cdi_specs",)),
+    Check("container_runtime.injection", container_runtime.injection, ("containers",)),
+    Check("image.present", image.present, ("image_digests",)),
+    Check("image.requirement", image.requirement, ("containers",)),
+    Check("image.gpus", image.gpus, ("containers",)),
+    Check("image.libraries", image.libraries, ("containers",)),
+    Check("image.device_nodes", image.device_nodes, ("containers", "device_nodes")),
+    Check("image.cuda", image.cuda, ("containers",)),
+    Check("policy.files", files.policy, ("files",)),
+    Check("policy.units", units.policy, ("units",)),
+    Check("policy.container_devices", policy.container_devices, ("containers",)),
+)

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the words of nvidia-smi, NVML and CUDA mean: from an error to a cause, a fix and who can mend it."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .wanted import REBOOT, RUN_SITE
+
+
+class Meaning(t.NamedTuple):
+    """``pattern`` is searched in a tool's words, without regard to case; the first that matches explains them."""
+
+    pattern: str
+    cause: str
+    fix: str
+    repair: str
+
+
+#: Ordered: the special before the general. A tool's wording is no interface, so what matches none stays ``unknown``.
+TOOL_ERRORS = (
+    Meaning(
+        r"timed out|gave no answer within",
+        "it hangs: the driver does not answer.",
+        "Drain the node and power-cycle it: a process that waits in the driver cannot be killed. journalctl -k may "
+        "name the GPU.",
+        "manual",
+    ),
+    Meaning(
+        r"driver/library version mismatch|LIB_RM_VERSION_MISMATCH",
+        "the loaded module and the libraries are of two versions.",
+        "%s It is due after an upgrade of the driver." % REBOOT,
+        "reboot",
+    ),
+    Meaning(
+        r"blocked by the operating system",
+        "the operating system keeps the GPU from it: on WSL Linux driver packages shadow the driver of Windows, "
+        "elsewhere a device rule of a control group denies it.",
+        "On WSL remove the Linux driver packages; elsewhere run it outside of a restricted service.",
+        "manual",
+    ),
+    Meaning(
+        r"couldn't communicate with the NVIDIA driver|driver not loaded|DRIVER_NOT_LOADED",
+        "it reaches no driver: the module is not loaded or /dev/nvidiactl is missing.",
+        RUN_SITE,
+        "roles",
+    ),
+    Meaning(
+        r"insufficient permissions|NO_PERMISSION",
+        "an ordinary user may not open the device nodes.",
+        RUN_SITE,
+        "roles",
+    ),
+    Meaning(
+        r"libnvidia-ml\.so|LIBRARY_NOT_FOUND|NVML Shared Library Not Found|libcuda\.so",
+        "the driver's library is not found.",
+        RUN_SITE,
+        "roles",
+    ),
+    Meaning(
+        r"no devices were found|no GPU",
+        "the driver is loaded and has no GPU that it can use.",
+        "Look at the NVRM lines of journalctl -k: they say why the driver refused the GPU.",
+        "manual",
+    ),
+)
+
+#: CUresult -> (cause, fix, repair), for cuInit and cuDeviceGetCount.
+CUDA_ERRORS: t.Dict[int, t.Tuple[str, str, str]] = {
+    3: ("CUDA is not initialised.", "Look at journalctl -k.", "manual"),
+    34: (
+        "libcuda.so.1 is a stub of the toolkit, not the driver's library.",
+        "Take the stubs folder off the library path.",
+        "manual",
+    ),
+    46: (
+        "The GPU is held by another process (compute mode) or is not usable.",
+        "End the process that holds it: nvidia-smi lists it.",
+        "manual",
+    ),
+    100: (
+        "CUDA sees no device: its nodes are missing, CUDA_VISIBLE_DEVICES hides it, or MIG is on without an instance.",
+        "Check nvidia-smi -L; with MIG on create the instances or switch MIG off.",
+        "manual",
+    ),
+    101: ("CUDA refuses the number of the device.", "Check nvidia-smi -L.", "manual"),
+    802: (
+        "The NVLink fabric is not ready: the fabric manager does not run, or its version is not the driver's.",
+        "Check nvidia-fabricmanager.service; its package must be at exactly the driver's version. %s" % RUN_SITE,
+        "roles",
+    ),
+    803: ("libcuda and the loaded module are of two versions.", REBOOT, "reboot"),
+    804: (
+        "A libcuda of another version (cuda-compat) is used on a GPU that does not allow forward compatibility.",
+        "Use an image for the CUDA of the host's driver, a newer driver, or take compat off the library path.",
+        "manual",
+    ),
+    999: (
+        "The driver gave an unknown error: a device node that CUDA needs cannot be opened, or a GPU is broken.",
+        "Look at journalctl -k for Xid lines; reboot the node if there are none.",
+        "manual",
+    ),
+}
+
+
+def explain(words: str) -> t.Optional[Meaning]:
+    """The meaning of a tool's words, or None where they say nothing that is known."""
+    return next((meaning for meaning in TOOL_ERRORS if re.search(meaning.pattern, words, re.IGNORECASE)), None)
+
+
+def explain_cuda(code: int, name: t.Optional[str]) -> t.Tuple[str, str, str]:
+    fallback = ("CUDA failed with %s." % (name or code), "Look at journalctl -k for what the driver says.", "manual")
+    return CUDA_ERRORS.get(code, fallback)

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From evidence to a verdict: golden or not, with the first broken layer. Pure.
+
+What stands behind a broken layer is not judged: its findings would be consequences, and would hide the cause.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import typing as t
+
+from .checks.registry import CHECKS, Check
+from .model import LAYERS, Desired, Evidence, Finding, Reading, Verdict, to_plain
+
+_BROKEN = ("fail", "unknown")
+
+#: On WSL there is no GPU on PCI and no driver of its own; host_driver.kernel says so.
+_NOT_ON_WSL = ("hardware", "packages")
+
+
+def run(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> Verdict:
+    """Judge a node. For evidence of scope ``fact`` only the checks that such a look can answer are asked."""
+    checks = [check for check in CHECKS if evidence.scope != "fact" or check.cheap]
+    findings: t.List[Finding] = []
+    broken: t.Optional[str] = None
+    for layer in LAYERS:
+        mine = [check for check in checks if check.layer == layer]
+        if broken:
+            findings.extend(_not_judged(check, "not judged: %s is broken" % broken) for check in mine)
+            continue
+        found = [finding for check in mine for finding in judge(check, desired, evidence, expected_gpus)]
+        findings.extend(found)
+        if any(finding.required and finding.status in _BROKEN for finding in found):
+            broken = layer
+    return conclude(findings)
+
+
+def conclude(findings: t.Sequence[Finding]) -> Verdict:
+    """Golden only if every required finding is a pass: neither unknown nor skip is one, nor is no finding at all."""
+    required = [finding for finding in findings if finding.required]
+    golden = bool(required) and all(finding.status == "pass" for finding in required)
+    # A skip points to a finding that failed elsewhere; where none did, the skip itself is what stands in the way.
+    broken = [f for f in required if f.status in _BROKEN] or [f for f in required if f.status != "pass"]
+    return Verdict(
+        golden=golden,
+        first_broken=min((f.layer for f in broken), key=LAYERS.index) if broken else None,
+        findings=tuple(findings),
+        not_proven=tuple(
+            "%s: %s" % (f.id, f.cause or f.actual) for f in findings if not f.required and f.status in _BROKEN
+        ),
+    )
+
+
+def judge(check: Check, desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.List[Finding]:
+    """Ask one check. It is asked only when what it needs is known; unknown never passes."""
+    platform = evidence.platform.value
+    if platform is not None and platform.wsl and check.layer in _NOT_ON_WSL:
+        return [_not_judged(check, "not judged: the node is WSL, see host_driver.kernel")]
+    missing = [
+        text for text in (_missing(evidence, field) for field in check.needs if field not in check.interprets) if text
+    ]
+    if missing:
+        return [_stamp(check, Finding(id="", layer="", status="unknown", actual="; ".join(missing)))]
+    found = list(check.function(desired, evidence, expected_gpus))
+    if not found:
+        raise AssertionError("check %s gave no finding; a check says pass where all is well" % check.id)
+    return [_stamp(check, finding) for finding in found]
+
+
+def findings_digest(findings: t.Iterable[Finding]) -> str:
+    """Digest of what was found, so that a mark can be held against the report that led to it."""
+    text = json.dumps(to_plain(tuple(findings)), sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _missing(evidence: Evidence, field: str) -> t.Optional[str]:
+    """Why a field of the evidence cannot be used; None when it can."""
+    reading = getattr(evidence, field)
+    if isinstance(reading, Reading) and not reading.known:
+        return "%s: %s" % (field, reading.error)
+    return None
+
+
+def _stamp(check: Check, finding: Finding) -> Finding:
+    return dataclasses.replace(finding, id=check.id, layer=check.layer, required=finding.required and check.required)
+
+
+def _not_judged(check: Check, why: str) -> Finding:
+    return _stamp(check, Finding(id="", layer="", status="skip", actual=why))
