@@ -9,27 +9,23 @@ a run that died between write and restart is finished by the next one. A daemon 
 file back.
 
 The daemon tells some of its settings (``docker info``). For the others (log options, say) it is remembered for which
-start of the daemon they were known to be in force: see ``RECORD``.
+start of the daemon they were known to be in force: see ``docker_record``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 import time
 import typing as t
 
-from . import daemon_json, dockerd_flags
+from . import daemon_json, docker_record, dockerd_flags
 from .probe.host import Command
 from .system import System, known, said
 
 UNIT = "docker.service"
 CONSENT = "docker_allow_restart"
-
-#: {"schema": 1, "invocation": systemd's id of one start of the daemon, "settings": digest of what was in force in it}
-RECORD = "/var/lib/goldennode/docker.json"
 
 BACKUP_MARK = ".goldennode-"
 BACKUPS_KEPT = 3
@@ -252,7 +248,7 @@ def _is_stale(system: System, daemon: Daemon, wanted: Wanted) -> bool:
     started_at = daemon.unit.started_at
     if started_at is not None and system.changed_at(wanted.path) < started_at:
         return False
-    return bool(_recorded(system) != _fingerprint(daemon.unit.invocation, wanted.settings))
+    return bool(_recorded(system) != docker_record.fingerprint(daemon.unit.invocation, wanted.settings))
 
 
 def in_force(info: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.Dict[Path, t.Optional[bool]]:
@@ -390,21 +386,16 @@ def _journal(system: System) -> str:
 
 
 def _remember(system: System, settings: t.Mapping[str, t.Any]) -> None:
-    now = _fingerprint(_unit(system).invocation, settings)
+    now = docker_record.fingerprint(_unit(system).invocation, settings)
     if now["invocation"] and _recorded(system) != now:
-        system.write(RECORD, (json.dumps(now, sort_keys=True) + "\n").encode("utf-8"))
+        system.write(docker_record.PATH, (json.dumps(now, sort_keys=True) + "\n").encode("utf-8"))
 
 
 def _recorded(system: System) -> t.Any:
     try:
-        return json.loads(t.cast(str, known(system.read(RECORD)) or "{}"))
+        return json.loads(t.cast(str, known(system.read(docker_record.PATH)) or "{}"))
     except ValueError:
         return {}  # a record that cannot be read proves nothing; the restart is then due
-
-
-def _fingerprint(invocation: str, settings: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
-    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":")).encode("utf-8")
-    return {"schema": 1, "invocation": invocation, "settings": "sha256:" + hashlib.sha256(canonical).hexdigest()}
 
 
 # Reading

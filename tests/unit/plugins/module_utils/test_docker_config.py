@@ -14,7 +14,12 @@ import json
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import daemon_json, docker_config, dockerd_flags
+from ansible_collections.goldennode.gpu.plugins.module_utils import (
+    daemon_json,
+    docker_config,
+    docker_record,
+    dockerd_flags,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 
@@ -381,7 +386,7 @@ def test_the_wall_clock_may_be_set_after_the_start():
 def test_a_record_that_cannot_be_read_proves_nothing():
     node = Node("{}")
     node.put(PATH, json.dumps(LOGS))
-    node.put(docker_config.RECORD, "{")
+    node.put(docker_record.PATH, "{")
     assert apply(node, LOGS).restarted
 
 
