@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the script inside a fresh container printed, section by section."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..model import ContainerLook, CudaInit, DeviceNode, GpuTool, Library, Reading
+from . import cuda as cuda_answer
+from . import ldconfig, nvidia_smi
+from .json_lines import objects
+from .text import integer, last_line
+
+#: Begins a line that opens a section ("MARK NAME") or closes one ("MARK rc CODE").
+MARK = "@@goldennode"
+
+_SECTION = re.compile(r"^%s (\w+)(?: (-?\d{1,9}))?$" % MARK)
+_STAT = re.compile(r"^(/dev/\S+) ([0-9a-f]{1,8}) (\d{1,9}) (\d{1,9}) ([0-9a-f]{1,8}) ([0-9a-f]{1,8})$")
+_CHARACTER_DEVICE = 0o020000
+_FORMAT = 0o170000
+
+Section = t.Tuple[str, t.Optional[int]]
+
+
+def parse(
+    stdout: str, stderr: str, rc: t.Optional[int], injection: str, machine: str, stopped: str = ""
+) -> Reading[ContainerLook]:
+    """:arg stopped: why the container had to be killed, else ""."""
+    sections = _sections(stdout)
+    if "start" not in sections:
+        if stopped:
+            return Reading.unknown(stopped)
+        said = last_line(re.sub(r"(?m)^(See 'docker run --help'\.|Run 'docker run --help'.*)$", "", stderr))
+        return Reading(ContainerLook(injection, started=False, error=said or "docker run ended with code %s" % rc))
+    why = stopped or "the container ended before it was asked"
+
+    def section(name: str, read: t.Callable[[str, int], Reading[t.Any]]) -> Reading[t.Any]:
+        text, code = sections.get(name, ("", None))
+        return Reading.unknown(why) if code is None else read(text, code)
+
+    return Reading(
+        ContainerLook(
+            injection=injection,
+            started=True,
+            smi=section("smi", _smi),
+            libraries=section("libraries", lambda text, code: _libraries(text, code, machine)),
+            device_nodes=section("nodes", _nodes),
+            cuda=_cuda(section, sections),
+        )
+    )
+
+
+def _sections(stdout: str) -> t.Dict[str, Section]:
+    """Text and exit code of each section; the code is None for one that was never closed."""
+    found: t.Dict[str, Section] = {}
+    name = ""
+    lines: t.List[str] = []
+    for line in stdout.splitlines():
+        mark = _SECTION.match(line)
+        if mark is None:
+            if line.strip():
+                lines.append(line)
+        elif mark.group(1) == "rc":
+            found[name] = ("\n".join(lines), integer(mark.group(2) or ""))
+        else:
+            name, lines = mark.group(1), []
+            found[name] = ("", None)
+    return found
+
+
+def _smi(text: str, code: int) -> Reading[GpuTool]:
+    return nvidia_smi.query(text, "", code)
+
+
+def _libraries(text: str, code: int, machine: str) -> Reading[t.Dict[str, Library]]:
+    """Lines of three kinds: ``preload NAME => PATH`` for what LD_LIBRARY_PATH has, ``cache`` with a line of
+    ldconfig -p, ``target PATH => FILE`` with the file behind the links.
+    """
+    if code != 0:
+        return Reading.unknown("the libraries in the container could not be listed: %s" % last_line(text))
+    lines = [line.partition(" ")[::2] for line in text.splitlines()]
+    targets = dict(rest.split(" => ", 1) for kind, rest in lines if kind == "target" and " => " in rest)
+    chosen: t.Dict[str, str] = {}
+    for kind, rest in lines:
+        if kind == "preload" and " => " in rest:
+            name, path = rest.split(" => ", 1)
+            chosen.setdefault(name, path)
+    cache = "\n".join(rest for kind, rest in lines if kind == "cache")
+    cached = ldconfig.parse(cache, machine, ("libcuda.so.1", "libnvidia-ml.so.1"))
+    # No line for these libraries in the cache is an answer here: only their lines were asked for.
+    for name, path in (cached.value or {}).items():
+        chosen.setdefault(name, path)
+    unfollowed = [path for path in chosen.values() if not targets.get(path)]
+    if unfollowed:
+        return Reading.unknown("the image has no readlink that could follow %s" % unfollowed[0])
+    return Reading({name: Library(name=name, path=path, target=targets[path]) for name, path in chosen.items()})
+
+
+def _nodes(text: str, code: int) -> Reading[t.Tuple[DeviceNode, ...]]:
+    """Lines of ``stat -c '%n %f %u %g %t %T'``."""
+    if code != 0:
+        return Reading.unknown("the device nodes in the container could not be listed: %s" % last_line(text))
+    found: t.List[DeviceNode] = []
+    for line in text.splitlines():
+        match = _STAT.match(line.strip())
+        if match is None:
+            return Reading.unknown("stat printed a line that is not understood: %s" % line.strip()[:200])
+        raw = int(match.group(2), 16)
+        if raw & _FORMAT == _CHARACTER_DEVICE:
+            uid, gid = int(match.group(3)), int(match.group(4))
+            major, minor = int(match.group(5), 16), int(match.group(6), 16)
+            found.append(DeviceNode(match.group(1), raw & 0o7777, uid, gid, major, minor))
+    return Reading(tuple(found))
+
+
+def _cuda(
+    section: t.Callable[[str, t.Callable[[str, int], Reading[t.Any]]], Reading[t.Any]],
+    sections: t.Mapping[str, Section],
+) -> Reading[CudaInit]:
+    if "no_cuda" in sections:
+        return Reading.unknown(
+            "the image has no python3 that could call CUDA, and the bundle names no image.cuda_command"
+        )
+    if "cuda_command" in sections:
+        return section("cuda_command", _by_command)
+    return section("cuda", lambda text, code: cuda_answer.parse(text, "", code))
+
+
+def _by_command(text: str, code: int) -> Reading[CudaInit]:
+    """``image.cuda_command``: its exit code decides, unless it prints the JSON line that our own script prints."""
+    if any("code" in line for line in objects(text)):
+        return cuda_answer.parse(text, "", code)
+    if code == 0:
+        return Reading(CudaInit(code=0))
+    return Reading(CudaInit(code=code, error="image.cuda_command ended with code %d: %s" % (code, last_line(text))))

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lines of the kernel log that matter to a GPU, with the driver's wrapped sentences put together again.
+
+The driver wraps its sentences over several lines, so that a search in single lines misses them.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..model import Reading
+
+#: How many lines are kept: the first ones tell the cause, the last ones the present state.
+KEPT_FIRST, KEPT_LAST = 200, 300
+
+_MATTERS = re.compile(r"NVRM|nvidia|nouveau|\bnova[_-](?:core|drm)|\bXid\b", re.IGNORECASE)
+_STAMP = re.compile(r"^\s*\[\s*\d+\.\d+\]\s*")
+_NVRM = re.compile(r"^NVRM:\s*(.*)$")
+#: Beginnings of the driver's messages, and of lines that a function of the driver prints under its own name.
+_BEGINS = re.compile(
+    r"^(?:GPU\b|Xid\b|API mismatch|The NVIDIA|This (?:can|may)\b|None of|Try |No |loading\b|\w+[:(]|\w+ failed)"
+)
+
+
+def parse(text: str) -> Reading[t.Tuple[str, ...]]:
+    """Lines without their time stamp, in order."""
+    lines: t.List[str] = []
+    for raw in text.splitlines():
+        line = _STAMP.sub("", raw).strip()
+        if not line:
+            continue
+        if lines and _continues(lines[-1], line):
+            lines[-1] = "%s %s" % (lines[-1], _NVRM.sub(r"\1", line))
+        elif _MATTERS.search(line):
+            lines.append(line)
+    if len(lines) > KEPT_FIRST + KEPT_LAST:
+        lines = lines[:KEPT_FIRST] + lines[-KEPT_LAST:]
+    return Reading(tuple(lines))
+
+
+def _continues(before: str, line: str) -> bool:
+    """Whether ``line`` goes on with the sentence that ``before`` left open."""
+    this = _NVRM.match(line)
+    if this is None or not before.startswith("NVRM:") or before.endswith((".", "!", "?")):
+        return False
+    said = this.group(1)
+    if not said or _BEGINS.match(said):
+        return False
+    return said[0].islower() or not before.endswith(")")

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answer of the NVML child script: JSON lines, so that what was said before it hung is not lost."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..model import Gpu, GpuTool, Reading
+from .json_lines import objects
+from .text import last_line, pci_address
+
+
+def parse(stdout: str, stderr: str, rc: t.Optional[int], timed_out: str = "") -> Reading[GpuTool]:
+    """Lines ``{"driver":, "cuda":, "count":}``, then ``{"asking": N}`` and ``{"gpu": {...}}`` for each GPU.
+
+    :arg timed_out: what became of a child that had to be killed, else ""
+    """
+    lines = objects(stdout)
+    for line in lines:
+        if "error" in line:
+            return Reading.unknown("NVML: %s" % line["error"])
+    if timed_out:
+        asking = [line["asking"] for line in lines if "asking" in line]
+        return Reading.unknown("%s%s" % (timed_out, " while it asked GPU %s" % asking[-1] if asking else ""))
+    head = next((line for line in lines if "count" in line), None)
+    if head is None or rc != 0:
+        said = last_line(stderr) or "it said nothing"
+        return Reading.unknown("the NVML child gave no answer and ended with code %s: %s" % (rc, said))
+    gpus = tuple(_gpu(line["gpu"]) for line in lines if isinstance(line.get("gpu"), dict))
+    if len(gpus) != head["count"]:
+        return Reading.unknown("NVML counts %s GPUs and told of %d" % (head["count"], len(gpus)))
+    return Reading(GpuTool(driver=_text(head.get("driver")), cuda=_cuda(head.get("cuda")), gpus=gpus))
+
+
+def _gpu(fields: t.Dict[str, t.Any]) -> Gpu:
+    index = fields.get("index")
+    return Gpu(
+        index=index if isinstance(index, int) else -1,
+        uuid=_text(fields.get("uuid")),
+        name=_text(fields.get("name")),
+        pci_address=pci_address(_text(fields.get("pci")) or ""),
+        error=_text(fields.get("error")),
+    )
+
+
+def _cuda(number: t.Any) -> t.Optional[str]:
+    """NVML counts in thousands and tens: 12040 is CUDA 12.4."""
+    if not isinstance(number, int) or number < 1000:
+        return None
+    return "%d.%d" % (number // 1000, number % 1000 // 10)
+
+
+def _text(value: t.Any) -> t.Optional[str]:
+    return value if isinstance(value, str) and value else None

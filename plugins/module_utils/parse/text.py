@@ -1,0 +1,45 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Small questions about the output of tools that several parsers ask."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+#: A driver version: at least two numbers, the first of three digits: 580.95, 550.163.01.
+DRIVER_VERSION = r"\d{3,}(?:\.\d+)+"
+
+_PCI_ADDRESS = re.compile(r"^(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})\.([0-7])$")
+
+
+def first_line(text: str) -> str:
+    """The first line that says something, or ""."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def last_line(text: str) -> str:
+    """The last line that says something, or ""."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def failure(tool: str, rc: t.Optional[int], stdout: str, stderr: str) -> str:
+    """One sentence for a tool that failed, with its own words."""
+    said = first_line(stderr) or first_line(stdout) or "it said nothing"
+    return "%s ended with code %s: %s" % (tool, rc, said)
+
+
+def pci_address(text: str) -> t.Optional[str]:
+    """A PCI address as the kernel writes it: NVIDIA's tools print eight digits of domain, and capitals."""
+    match = _PCI_ADDRESS.match(text.strip())
+    if match is None:
+        return None
+    domain, bus, device, function = match.groups()
+    return "%04x:%02x:%02x.%s" % (int(domain or "0", 16), int(bus, 16), int(device, 16), function)
+
+
+def integer(text: str) -> t.Optional[int]:
+    """A decimal number, or None. Only ASCII digits, and no more of them than any number here can have."""
+    text = text.strip()
+    return int(text) if re.match(r"^-?[0-9]{1,18}$", text) else None

@@ -1,0 +1,18 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that run apart from us, because they may hang or crash, or stand inside a container.
+
+Each is a module of its own that imports nothing of this collection: its *text* is handed to ``python3 -c``, as a child
+that runs as nobody may not be able to read our files. Each prints what the parser of its name reads.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+
+
+def source(module: types.ModuleType) -> str:
+    """The text of a child; also when this package is imported from a zip."""
+    return inspect.getsource(module)

@@ -1,0 +1,152 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The machine and its kernel: platform, boot, PCI, modules loaded and on disk, kernel log."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..model import Boot, DriverLoaded, ModuleOnDisk, PciDevice, Platform, Reading
+from ..parse import kernel_log as log_text
+from ..parse import modinfo, os_release, proc_nvidia
+from .host import Host
+
+OSRELEASE = "/proc/sys/kernel/osrelease"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+PCI = "/sys/bus/pci/devices"
+NVIDIA = "0x10de"
+
+#: Modules that drive an NVIDIA GPU, or keep the NVIDIA driver from it.
+MODULES = (
+    "nvidia",
+    "nvidia_uvm",
+    "nvidia_modeset",
+    "nvidia_drm",
+    "nvidia_peermem",
+    "nouveau",
+    "nova_core",
+    "nova_drm",
+    "nvidiafb",
+    "rivafb",
+    "rivatv",
+)
+
+#: Lines of the journal worth reading where dmesg is not allowed.
+_JOURNAL_LINES = "20000"
+
+
+def platform(host: Host) -> Reading[Platform]:
+    text = host.read("/etc/os-release")
+    kernel = host.read(OSRELEASE)
+    if text.value is None or kernel.value is None:
+        return Reading.unknown(text.error or kernel.error or "/etc/os-release or %s is not there" % OSRELEASE)
+    return os_release.parse(text.value, host.machine(), kernel.value)
+
+
+def boot(host: Host) -> Reading[Boot]:
+    """Not from uname, which shows the kernel of the machine and not what a container or a test put over it."""
+    identity, kernel, stat = host.read(BOOT_ID), host.read(OSRELEASE), host.read("/proc/stat")
+    for path, reading in ((BOOT_ID, identity), (OSRELEASE, kernel), ("/proc/stat", stat)):
+        if not (reading.value or "").strip():
+            return Reading.unknown(reading.error or "%s is empty or not there" % path)
+    since = re.search(r"^btime ([0-9]{1,12})$", stat.value or "", re.MULTILINE)
+    if since is None:
+        return Reading.unknown("/proc/stat has no btime")
+    return Reading(Boot((identity.value or "").strip(), (kernel.value or "").strip(), float(since.group(1))))
+
+
+def pci(host: Host) -> Reading[t.Tuple[PciDevice, ...]]:
+    """All functions of NVIDIA's, from sysfs: no lspci is needed, and it tells of drivers too."""
+    addresses = host.listdir(PCI)
+    if addresses.value is None:
+        return Reading.unknown(addresses.error or "%s is not there: this kernel shows no PCI bus" % PCI)
+    found: t.List[PciDevice] = []
+    for address in addresses.value:
+        vendor = _word(host, "%s/%s/vendor" % (PCI, address))
+        if vendor.value is None:
+            return Reading.unknown(vendor.error or "")
+        if vendor.value != NVIDIA:
+            continue
+        device = _word(host, "%s/%s/device" % (PCI, address))
+        pci_class = _word(host, "%s/%s/class" % (PCI, address))
+        driver = host.realpath("%s/%s/driver" % (PCI, address))
+        error = device.error or pci_class.error or driver.error
+        if error is not None:
+            return Reading.unknown(error)
+        found.append(
+            PciDevice(
+                address=address,
+                device=(device.value or "")[2:],
+                # Three bytes: class, subclass and programming interface, of which the last says nothing here.
+                pci_class=(pci_class.value or "")[2:6],
+                driver=driver.value.rpartition("/")[2] if driver.value else None,
+            )
+        )
+    return Reading(tuple(found))
+
+
+def modules_loaded(host: Host) -> Reading[t.Tuple[str, ...]]:
+    """Each module that is loaded or built in has a directory, whether it has parameters or not."""
+    top = host.stat("/sys/module")
+    if top.value is None:
+        return Reading.unknown(top.error or "/sys/module is not there")
+    found: t.List[str] = []
+    for name in MODULES:
+        there = host.stat("/sys/module/%s" % name)
+        if not there.known:
+            return Reading.unknown(there.error or "")
+        if there.value is not None:
+            found.append(name)
+    return Reading(tuple(found))
+
+
+def driver(host: Host) -> Reading[DriverLoaded]:
+    proc, sysfs = host.read("/proc/driver/nvidia/version"), host.read("/sys/module/nvidia/version")
+    if not proc.known or not sysfs.known:
+        return Reading.unknown(proc.error or sysfs.error or "")
+    return proc_nvidia.loaded(proc.value, sysfs.value)
+
+
+def driver_params(host: Host) -> Reading[t.Dict[str, str]]:
+    text = host.read("/proc/driver/nvidia/params")
+    if text.value is None:
+        return Reading(None, text.error)
+    return proc_nvidia.params(text.value)
+
+
+def module_on_disk(host: Host, kernel: str) -> Reading[ModuleOnDisk]:
+    """modinfo follows the same aliases as modprobe, and looks for the very name: nvidiafb is not nvidia."""
+    command = host.run(["modinfo", "-k", kernel, "nvidia"], timeout=10)
+    if command.error is not None:
+        return Reading.unknown(command.error)
+    return modinfo.parse(command.stdout, command.stderr, command.rc, kernel)
+
+
+def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:
+    command = host.run(["dmesg"], timeout=10)
+    if command.rc != 0:
+        journal = [
+            "journalctl",
+            "--boot",
+            "--dmesg",
+            "--no-pager",
+            "--quiet",
+            "--output=cat",
+            "--lines",
+            _JOURNAL_LINES,
+        ]
+        refused = command.error or command.stderr.strip()
+        command = host.run([*journal, "--lines", _JOURNAL_LINES], timeout=10)
+        if command.rc != 0:
+            return Reading.unknown("neither dmesg (%s) nor the journal can be read" % refused)
+    return log_text.parse(command.stdout)
+
+
+def _word(host: Host, path: str) -> Reading[str]:
+    """The one word in a file of sysfs, which must be there."""
+    text = host.read(path)
+    if text.value is None:
+        return Reading.unknown(text.error or "%s is not there" % path)
+    return Reading(text.value.strip())

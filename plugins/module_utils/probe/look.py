@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at a node: everything that the checks judge, read within a given time.
+
+The device nodes are listed before anything of NVIDIA's runs. After that, what takes time runs side by side.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import datetime
+import typing as t
+
+from .. import docker_record
+from ..model import Desired, Evidence, Platform, Reading
+from . import container, docker, driver, files, initramfs, kernel, nodes, packages, services
+from .budget import Budget
+from .host import Host
+
+#: full: everything. host: without containers. fact: files and the package list, no code of NVIDIA's.
+SCOPES = ("full", "host", "fact")
+
+DEFAULT_SECONDS = 60.0
+
+#: As many as there are readings that take time; they wait for other processes, and cost no processor.
+_WORKERS = 14
+
+Job = t.Callable[[], t.Any]
+
+
+def choose(host: Host, wanted: t.Mapping[str, Desired]) -> t.Tuple[Reading[Platform], t.Optional[Desired]]:
+    """The wanted state of the platform that the host is; None when none is known."""
+    platform = kernel.platform(host)
+    return platform, wanted.get(platform.value.key) if platform.value else None
+
+
+def look(
+    host: Host, desired: t.Optional[Desired] = None, scope: str = "full", budget_seconds: float = DEFAULT_SECONDS
+) -> Evidence:
+    """Read what ``scope`` names. What was not reached in time is unknown, with that reason."""
+    if scope not in SCOPES:
+        raise ValueError("scope %r is none of %s" % (scope, ", ".join(SCOPES)))
+    limited = Budget(host, budget_seconds)
+    started = datetime.datetime.fromtimestamp(host.now(), datetime.timezone.utc)
+    read: t.Dict[str, t.Any] = {"device_nodes": nodes.device_nodes(limited)}
+    read.update({name: job() for name, job in _first(limited).items()})
+    with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
+        running = {name: pool.submit(job) for name, job in _slow(limited, desired, scope, read).items()}
+        read.update({name: job() for name, job in _files(limited, desired).items()})
+        read.update({name: future.result() for name, future in running.items()})
+    engine = read["docker"].value if "docker" in read else None
+    return Evidence(
+        collected_at=started.isoformat(timespec="seconds"),
+        host=host.hostname(),
+        scope=scope,
+        cdi_specs=docker.cdi_specs(limited, engine.cdi_spec_dirs if engine else ()),
+        containers={i: read.pop(_container(i)) for i in _injections(desired, scope)},
+        **read,
+    )
+
+
+def _first(host: Host) -> t.Dict[str, Job]:
+    """Cheap, and needed by others."""
+    return {
+        "platform": lambda: kernel.platform(host),
+        "boot": lambda: kernel.boot(host),
+        "pci": lambda: kernel.pci(host),
+    }
+
+
+def _files(host: Host, desired: t.Optional[Desired]) -> t.Dict[str, Job]:
+    """Read directly while the commands run."""
+    jobs: t.Dict[str, Job] = {
+        "modules_loaded": lambda: kernel.modules_loaded(host),
+        "driver": lambda: kernel.driver(host),
+        "driver_params": lambda: kernel.driver_params(host),
+        "device_majors": lambda: nodes.device_majors(host),
+        "groups": lambda: nodes.groups(host),
+        "docker_config": lambda: docker.config(host),
+        "docker_config_file": lambda: docker.config_file(host),
+        "docker_record": lambda: files.record(host, docker_record.PATH),
+        "mark": lambda: files.mark(host),
+    }
+    if desired is not None:
+        wanted = desired
+        jobs["files"] = lambda: files.files(host, wanted)
+    return jobs
+
+
+def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mapping[str, t.Any]) -> t.Dict[str, Job]:
+    """What starts a process, the longest first."""
+    jobs: t.Dict[str, Job] = {}
+    for injection in _injections(desired, scope):
+        jobs[_container(injection)] = _container_job(host, desired, injection, read)
+    boot = read["boot"]
+    if scope != "fact":
+        groups = driver.groups_of(read["device_nodes"])
+        image = desired.lock.get("image") if desired else None
+        jobs["nvml"] = lambda: driver.nvml(host, groups)
+        jobs["cuda"] = lambda: driver.cuda(host, groups)
+        jobs["smi"] = lambda: driver.smi(host, groups)
+        jobs["docker"] = lambda: docker.engine(host)
+        if image:
+            jobs["image_digests"] = lambda: docker.image_digests(host, image)
+        jobs["units"] = lambda: services.units(host, desired)
+        jobs["kernel_log"] = lambda: kernel.kernel_log(host)
+        jobs["libraries"] = lambda: driver.libraries(host)
+        jobs["module_on_disk"] = lambda: (
+            kernel.module_on_disk(host, boot.value.kernel) if boot.value else Reading.unknown(boot.error)
+        )
+    jobs["packages"] = lambda: packages.packages(host, desired)
+    jobs["initramfs"] = lambda: initramfs.initramfs(host, read=scope != "fact")
+    return jobs
+
+
+def _injections(desired: t.Optional[Desired], scope: str) -> t.Tuple[str, ...]:
+    """By which ways a container is to see the GPUs; none without a lock, which names the image."""
+    if scope != "full" or desired is None:
+        return ()
+    return tuple(desired.settings.get("golden", {}).get("golden_container_injections", ()))
+
+
+def _container(injection: str) -> str:
+    return "container %s" % injection
+
+
+def _container_job(host: Budget, desired: t.Optional[Desired], injection: str, read: t.Mapping[str, t.Any]) -> Job:
+    image = desired.lock.get("image") if desired else None
+    if not image:
+        return lambda: Reading.unknown("the lock names no image")
+    refused = container.would_create(read["device_nodes"], read["pci"])
+    if refused is not None:
+        why = "no container was started: %s" % refused
+        return lambda: Reading.unknown(why)
+    wanted = image
+    return lambda: container.container(host, wanted, injection)
