@@ -81,19 +81,16 @@ class _Preparation:
     def prepare(self, task_vars: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         settings, problems = role_variables.read(task_vars, self._value_of)
         self.problems += problems
-        complete = not problems
-        if complete:
-            self.problems += rendering.setting_problems(settings)
+        self.problems += rendering.setting_problems(settings)
         bundle = self._bundle(settings["bundle"].get("bundle_file"), task_vars)
         if bundle is None:
             return {}
-        cdi = bool(settings["toolkit"].get("toolkit_cdi", True))
         today = datetime.date.today()
         for platform in bundle.platforms.values():
-            self.problems += compat.problems(platform, cdi)
+            self.problems += compat.problems(platform, cdi=settings["toolkit"]["toolkit_cdi"])
             self.warnings += ["%s: %s" % (platform.platform, warning) for warning in compat.warnings(platform, today)]
         found = self._locks(bundle)
-        if self.problems or not complete:
+        if self.problems:
             return {}
         return {
             "desired": {platform: to_plain(self._desired(lock, settings)) for platform, lock in found.items()},
@@ -168,8 +165,8 @@ class _Preparation:
             return None
         asked = settings["golden"]["golden_container_injections"]
         if list(asked) != desired.settings["golden"]["golden_container_injections"]:
-            reason = "toolkit_cdi is false" if not settings["toolkit"]["toolkit_cdi"] else "Docker %s does not read it"
-            reason = reason % lock["docker"]["version"] if "%s" in reason else reason
+            off = "toolkit_cdi is false"
+            reason = "Docker %s does not read it" % lock["docker"]["version"] if settings["toolkit"]["toolkit_cdi"] else off
             self.warnings.append("%s: cdi is left out of golden_container_injections: %s" % (lock["platform"], reason))
         return desired
 

@@ -57,7 +57,7 @@ class Problem:
 
     def __str__(self) -> str:
         subject = self.path if self.value is MISSING else "%s: %s" % (self.path, _shown(self.value))
-        return "%s %s. %s." % (subject, self.message, self.fix)
+        return "%s %s. %s%s" % (subject, self.message, self.fix, "" if self.fix.endswith("?") else ".")
 
 
 class BundleError(ValueError):

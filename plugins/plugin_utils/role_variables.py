@@ -13,6 +13,7 @@ import dataclasses
 import difflib
 import functools
 import pathlib
+import re
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -50,7 +51,8 @@ def roles() -> t.Dict[str, RoleVariables]:
 def read(names: t.Iterable[str], value_of: t.Callable[[str], t.Any]) -> t.Tuple[Values, t.List[Problem]]:
     """The values of all public variables for one host, by role, and what is wrong with them.
 
-    A variable that is not set and has no default is left out of the values.
+    A variable that is not set and has no default is left out of the values. In place of a value that is refused stands
+    the default, so that the others can still be judged.
 
     :arg names: every variable that the host has
     :arg value_of: gives the plain, templated value of one; raises ValueError with the reason when it cannot
@@ -66,23 +68,22 @@ def read(names: t.Iterable[str], value_of: t.Callable[[str], t.Any]) -> t.Tuple[
             except ValueError as error:
                 problems.append(Problem(name, MISSING, "cannot be templated: %s" % error, "Mend the expression"))
                 continue
-            value = variables.defaults.get(name) if value is None else value
-            if value is None:
-                if option.get("required"):
-                    problems.append(_missing(name, option))
-                continue
-            checked, problem = validate(name, option, value)
+            default = variables.defaults.get(name)
+            checked, problem = validate(name, option, default if value is None or value == "" else value)
             if problem:
                 problems.append(problem)
-            else:
+                checked = default
+            if checked is not None:
                 values[role][name] = checked
     return values, problems
 
 
 def validate(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Tuple[t.Any, t.Optional[Problem]]:
     """One value as its type, by the same validator that Ansible uses for a role's arguments."""
+    if value is None:
+        return None, _missing(name, option) if option.get("required") else None
     if option["type"] == "str" and not isinstance(value, str):
-        fix = "Write it as text, in quotes. %s" % _help(option)
+        fix = "Put quotes around it: YAML makes another kind of value of it, 432 of an unquoted 0660. %s" % _help(option)
         return None, Problem(name, value, "is not text", fix)
     spec = {key: option[key] for key in ("type", "elements", "choices") if key in option}
     result = ArgumentSpecValidator({name: spec}).validate({name: value})
@@ -116,4 +117,5 @@ def _missing(name: str, option: t.Mapping[str, t.Any]) -> Problem:
 
 def _help(option: t.Mapping[str, t.Any]) -> str:
     kind = "one of %s" % ", ".join(option["choices"]) if "choices" in option else option["type"]
-    return "It takes %s: %s" % (kind, str(option["description"]).rstrip("."))
+    text = re.sub(r"\bV\(([^)]*)\)", r"\1", str(option["description"]))
+    return "It takes %s: %s" % (kind, text.rstrip("."))
