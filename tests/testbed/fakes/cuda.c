@@ -4,7 +4,6 @@
 
 // The fake libcuda: starts, counts and names devices, and fails with CUDA's own codes. It computes nothing.
 
-#define _GNU_SOURCE
 #include "nodes.h"
 
 #include <errno.h>

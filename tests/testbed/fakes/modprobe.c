@@ -9,7 +9,6 @@
 //   nvidia-modprobe -c MINOR ...     and make /dev/nvidiaMINOR (255: /dev/nvidiactl)
 //   nvidia-modprobe -u [-c BASE]     load nvidia-uvm, and make /dev/nvidia-uvm and /dev/nvidia-uvm-tools
 
-#define _GNU_SOURCE
 #include "nodes.h"
 
 #include <errno.h>

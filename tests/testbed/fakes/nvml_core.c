@@ -4,7 +4,6 @@
 
 // The fake libnvidia-ml: start and end, the system's versions, and how devices are found.
 
-#define _GNU_SOURCE
 #include "nvml.h"
 
 #include <errno.h>

@@ -5,7 +5,6 @@
 // The fake nvidia-persistenced: keeps the driver's state while no client runs. It has the nodes made as root, becomes
 // the user it is told, and stays until it is stopped.
 
-#define _GNU_SOURCE
 #include "nodes.h"
 
 #include <errno.h>

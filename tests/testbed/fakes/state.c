@@ -4,11 +4,9 @@
 
 // Reads the state files; see state.h.
 
-#define _GNU_SOURCE
 #include "state.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +21,6 @@ static const char FABRIC[] = "/run/simgpu/fabric";
 static const char FAULTS[] = "/run/simgpu/faults/";
 
 enum { LINE_SIZE = 1024 };
-
-const char *state_path(char buffer[PATH_MAX], const char *path)
-{
-    const char *root = secure_getenv("SIMGPU_ROOT");
-
-    snprintf(buffer, PATH_MAX, "%s%s", root ? root : "", path);
-    return buffer;
-}
 
 static FILE *open_state(const char *path)
 {
@@ -199,16 +189,36 @@ static bool is_bound(const char *pci)
     return bound;
 }
 
+bool state_fault(const char *name)
+{
+    char fault[PATH_MAX], full[PATH_MAX];
+
+    snprintf(fault, sizeof(fault), "%s%s", FAULTS, name);
+    return access(state_path(full, fault), F_OK) == 0;
+}
+
+// True when the named fault is that of GPU `index`: its file holds the index, nothing for GPU 0, and maybe a word more.
+static bool has_fault(unsigned index, const char *name, char word[32])
+{
+    char path[PATH_MAX], line[LINE_SIZE] = "";
+    unsigned faulty = 0;
+
+    if (!state_fault(name))
+        return false;
+    snprintf(path, sizeof(path), "%s%s", FAULTS, name);
+    read_line(path, line, sizeof(line));
+    word[0] = '\0';
+    sscanf(line, "%u %31s", &faulty, word);
+    return faulty == index;
+}
+
 static enum condition condition_of(unsigned index)
 {
-    char path[PATH_MAX], line[LINE_SIZE], word[32] = "";
-    unsigned faulty;
+    char word[32];
 
-    snprintf(path, sizeof(path), "%sgpu-not-initialised", FAULTS);
-    if (read_line(path, line, sizeof(line)) && sscanf(line, "%u", &faulty) == 1 && faulty == index)
+    if (has_fault(index, "gpu-not-initialised", word))
         return GPU_NOT_INITIALISED;
-    snprintf(path, sizeof(path), "%sgpu-lost", FAULTS);
-    if (read_line(path, line, sizeof(line)) && sscanf(line, "%u %31s", &faulty, word) >= 1 && faulty == index)
+    if (has_fault(index, "gpu-lost", word))
         return strcmp(word, "values") == 0 ? GPU_LOST_VALUES : GPU_LOST;
     return GPU_WELL;
 }
@@ -247,29 +257,6 @@ void state_load(struct state *state)
     state->uvm_major = find_major("nvidia-uvm");
     state->fabric = load_fabric();
     load_profile(state);
-}
-
-bool state_fault(const char *name)
-{
-    char fault[PATH_MAX], full[PATH_MAX];
-
-    snprintf(fault, sizeof(fault), "%s%s", FAULTS, name);
-    return access(state_path(full, fault), F_OK) == 0;
-}
-
-// --- versions ------------------------------------------------------------------------------------------------------
-
-void library_version(const void *symbol, char *version, size_t size)
-{
-    Dl_info info;
-    char *file = NULL, *suffix = NULL;
-
-    if (dladdr(symbol, &info))
-        file = realpath(info.dli_fname, NULL);
-    if (file)
-        suffix = strstr(file, ".so.");
-    snprintf(version, size, "%s", suffix ? suffix + strlen(".so.") : "0");
-    free(file);
 }
 
 int cuda_version_of(const char *driver_version)
