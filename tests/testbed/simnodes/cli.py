@@ -11,7 +11,7 @@ import sys
 import typing as t
 from pathlib import Path
 
-from . import engine, faults, image, key, nodes, snapshots
+from . import engine, faults, image, key, nodes, snapshots, vendor
 from .pool import POOL, parse_node, read_pool
 from .shell import TestbedError, docker
 
@@ -41,6 +41,8 @@ def _up(arguments: argparse.Namespace) -> None:
     if arguments.snapshot is not None:
         snapshots.require(arguments.snapshot)
     image_name = snapshots.image_name(arguments.snapshot) if arguments.snapshot else arguments.image or image.ensure()
+    nodes.ensure_network()
+    vendor.start(nodes.NETWORK)
     nodes.up(wanted, image_name, arguments.snapshot)
 
 
@@ -49,6 +51,7 @@ def _down(arguments: argparse.Namespace) -> None:
     if arguments.all:
         snapshots.remove(snapshots.names())
     if not nodes.names():
+        vendor.stop()
         docker("network", "rm", nodes.NETWORK, check=False)
 
 
@@ -73,11 +76,7 @@ def _exec(arguments: argparse.Namespace) -> None:
 
 
 def _boot(arguments: argparse.Namespace) -> None:
-    known = nodes.execute(arguments.node, "simkernel", "kernels").split()
-    if arguments.kernel not in known:
-        raise TestbedError("%s has no kernel %s; it has: %s" % (arguments.node, arguments.kernel, ", ".join(known)))
-    nodes.execute(arguments.node, "sh", "-ec", 'echo "$0" > /etc/simgpu/boot-kernel', arguments.kernel)
-    nodes.reboot(arguments.node)
+    nodes.boot(arguments.node, arguments.kernel)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -127,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("boot", _boot, "choose the kernel of this and all later boots, and reboot")
     sub.add_argument("node")
     sub.add_argument("--kernel", required=True, metavar="RELEASE")
-    sub = add("kernel-list", lambda a: print(nodes.execute(a.node, "simkernel", "kernels")), "kernels that a node can boot")
+    sub = add("kernel-list", lambda a: print("\n".join(nodes.kernels(a.node))), "kernels that a node can boot")
     sub.add_argument("node")
 
     sub = add("snapshot", lambda a: snapshots.take(a.node, a.snapshot), "save a node")

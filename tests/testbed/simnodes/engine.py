@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes sure that a Docker Engine answers: the one that is there, or Debian's own, started by hand where nobody else would."""
+"""Makes sure that a Docker Engine answers: the one that is there, else Debian's own, started here."""
 
 from __future__ import annotations
 

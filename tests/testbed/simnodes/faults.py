@@ -14,7 +14,7 @@ from .shell import TestbedError
 #: Fault: what its words after ``on`` mean.
 FAULTS = {
     "gpu-missing": "[INDEX] the GPU is gone from PCI",
-    "gpu-lost": "[INDEX [values]] the GPU fell off the bus; with `values` each value says so and nvidia-smi ends with 0",
+    "gpu-lost": "[INDEX [values]] the GPU fell off the bus; with `values` only each value says so",
     "gpu-not-initialised": "[INDEX] the module could not start the GPU",
     "smi-hang": "nvidia-smi hangs, and a grandchild of it keeps its pipe open",
 }

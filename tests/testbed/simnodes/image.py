@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 import time
 import typing as t
@@ -24,11 +25,12 @@ def ensure() -> str:
     """Name of the node image; built when it is not there yet."""
     name = wanted_name()
     if not exists(name):
-        _ensure_base()
+        ensure_base()
         say("building %s (about a minute, once)" % name)
         started = time.monotonic()
         # The classic builder is in every engine; the host's network spares the build a guess at the path's MTU.
-        run("docker", "build", "--network", "host", "--tag", name, str(CONTEXT), extra_environment={"DOCKER_BUILDKIT": "0"})
+        command = ("docker", "build", "--network", "host", "--tag", name, str(CONTEXT))
+        run(*command, extra_environment={"DOCKER_BUILDKIT": "0"})
         say("built %s in %.0f s" % (name, time.monotonic() - started))
     return name
 
@@ -41,15 +43,16 @@ def wanted_name() -> str:
 
 
 def context_files() -> t.List[Path]:
-    files = (path for path in CONTEXT.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return sorted(files)
+    """What .dockerignore lets through."""
+    files = (path for path in CONTEXT.rglob("*") if path.is_file())
+    return sorted(path for path in files if not re.search(r"/(\.|__pycache__)", str(path.relative_to(CONTEXT.parent))))
 
 
 def exists(name: str) -> bool:
     return run("docker", "image", "inspect", name, check=False).returncode == 0
 
 
-def _ensure_base() -> None:
+def ensure_base() -> None:
     """debian:trixie from a hub where one can be reached, else made from Debian's own packages."""
     if exists(BASE):
         return

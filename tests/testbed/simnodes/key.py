@@ -23,7 +23,6 @@ def ensure() -> str:
 
 
 def ssh_command(port: int, user: str = "root") -> t.List[str]:
-    return [
-        "ssh", "-i", str(PRIVATE), "-p", str(port), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-        "-o", "LogLevel=ERROR", "%s@127.0.0.1" % user,
-    ]  # fmt: skip
+    options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
+    words = [word for option in options for word in ("-o", option)]
+    return ["ssh", "-i", str(PRIVATE), "-p", str(port), *words, "%s@127.0.0.1" % user]

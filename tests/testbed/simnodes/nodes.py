@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Node containers: start, stop, reach, reboot. Names are engine-wide: two checkouts on one machine share their nodes."""
+"""Node containers: start, stop, reach, reboot. Names are engine-wide: two checkouts on a machine share their nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
-from . import image, key
+from . import key
 from .pool import Node
 from .shell import TestbedError, docker, run, say
 
@@ -55,7 +55,6 @@ def volume(node: str) -> str:
 
 def up(nodes: t.Sequence[Node], image_name: str, snapshot: t.Optional[str] = None) -> None:
     """Start what is not running, all at once, and wait until every node lets people in."""
-    ensure_network()
     public_key = key.ensure()
     with ThreadPoolExecutor(max_workers=len(nodes)) as workers:
         list(workers.map(lambda node: _up_one(node, image_name, public_key, snapshot), nodes))
@@ -79,7 +78,8 @@ def _refuse_another(node: Node, there: t.Dict[str, t.Any]) -> None:
     profile = there["Config"]["Labels"].get(LABEL + ".profile")
     if profile != node.profile:
         raise TestbedError(
-            "%s exists with the profile %s, not %s: run `testbed down %s` first" % (node.name, profile, node.profile, node.name)
+            "%s exists with the profile %s, not %s: run `testbed down %s` first"
+            % (node.name, profile, node.profile, node.name)
         )
 
 
@@ -183,6 +183,12 @@ def boot_id(node: str) -> str:
     return execute(node, "cat", "/proc/sys/kernel/random/boot_id", check=False)
 
 
+def kernels(node: str) -> t.List[str]:
+    """Releases that the node can boot, oldest first."""
+    existing(node)
+    return execute(node, "simkernel", "kernels").split()
+
+
 # --- boots ---------------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +206,15 @@ def reboot(node: str) -> None:
             raise TestbedError("%s did not come back from a reboot within %d s" % (node, BOOT_LIMIT))
         time.sleep(0.3)
     wait_for_ssh(node)
+
+
+def boot(node: str, kernel: str) -> None:
+    """Choose the kernel of the next boot and of all later ones, and reboot."""
+    known = kernels(node)
+    if kernel not in known:
+        raise TestbedError("%s has no kernel %s; it has: %s" % (node, kernel, ", ".join(known)))
+    execute(node, "sh", "-ec", 'echo "$0" > /etc/simgpu/boot-kernel', kernel)
+    reboot(node)
 
 
 def wait_for_ssh(node: str) -> None:

@@ -70,5 +70,5 @@ def parse_node(text: str) -> Node:
     """``NODE=PROFILE[:PORT]`` of the command line."""
     match = re.fullmatch(r"([a-z0-9][a-z0-9-]*)=([a-z0-9][a-z0-9-]*)(?::(\d+))?", text)
     if match is None:
-        raise TestbedError("%r is no node: NODE=PROFILE or NODE=PROFILE:PORT is wanted, for example node1=a10:22222" % text)
+        raise TestbedError("%r is no node: wanted is NODE=PROFILE[:PORT], for example node1=a10:22222" % text)
     return Node(match[1], match[2], int(match[3] or 0))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saved nodes: the container's disk as an image, /var/lib/docker as a volume. A restored node wakes up as from a reboot."""
+"""Saved nodes: the disk as an image, /var/lib/docker as a volume. A restored node wakes up as from a reboot."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ def volume_name(snapshot: str) -> str:
 def take(node: str, snapshot: str) -> None:
     """Save ``node`` as it is now, as a power cut would find it; an older snapshot of that name is replaced."""
     started = time.monotonic()
-    profile = nodes.existing(node)["Config"]["Labels"][nodes.LABEL + ".profile"]
+    node_image = nodes.existing(node)["Image"]
     nodes.execute(node, "sync")
     docker("pause", nodes.container(node))
     try:
         docker("volume", "rm", "--force", volume_name(snapshot))
         docker("volume", "create", "--label", nodes.LABEL + "=snapshot", volume_name(snapshot))
-        _copy_volume(nodes.volume(node), volume_name(snapshot))
-        docker(
-            "commit", "--pause=false", "--change", "LABEL %s=snapshot" % nodes.LABEL, nodes.container(node), image_name(snapshot)
-        )
+        _copy_volume(node_image, nodes.volume(node), volume_name(snapshot))
+        label = "LABEL %s=snapshot" % nodes.LABEL
+        docker("commit", "--pause=false", "--change", label, nodes.container(node), image_name(snapshot))
     finally:
         docker("unpause", nodes.container(node))
-    say("%s (%s) saved as %s in %.1f s" % (node, profile, snapshot, time.monotonic() - started))
+    say("%s: saved as %s in %.1f s" % (node, snapshot, time.monotonic() - started))
 
 
 def restore(node: str, snapshot: str) -> None:
@@ -59,7 +58,7 @@ def require(snapshot: str) -> None:
 
 
 def fill_volume(snapshot: str, target: str) -> None:
-    _copy_volume(volume_name(snapshot), target)
+    _copy_volume(image_name(snapshot), volume_name(snapshot), target)
 
 
 def names() -> t.List[str]:
@@ -73,10 +72,10 @@ def remove(snapshots: t.Sequence[str]) -> None:
         docker("volume", "rm", "--force", volume_name(snapshot))
 
 
-def _copy_volume(source: str, target: str) -> None:
+def _copy_volume(image_with_cp: str, source: str, target: str) -> None:
     """With devices and trusted attributes: an overlay file system keeps its deletions in them."""
     run(
         "docker", "run", "--rm", "--network", "none", "--cap-add", "SYS_ADMIN", "--security-opt", "apparmor=unconfined",
-        "--entrypoint", "cp", "--volume", source + ":/from:ro", "--volume", target + ":/to", image.ensure(),
+        "--entrypoint", "cp", "--volume", source + ":/from:ro", "--volume", target + ":/to", image_with_cp,
         "--archive", "/from/.", "/to/",
     )  # fmt: skip

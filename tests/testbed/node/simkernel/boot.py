@@ -31,7 +31,7 @@ from .machine import (
 MODULES_LOAD = (Path("/etc/modules-load.d"), Path("/run/modules-load.d"), Path("/usr/lib/modules-load.d"))
 
 
-def boot(arguments: t.Sequence[str]) -> int:
+def boot(arguments: t.Sequence[str]) -> t.NoReturn:
     """PID 1 until init: everything that a kernel and its initramfs do, then the real init."""
     RUN.mkdir(parents=True)
     STARTED.write_text("%f" % time.monotonic())
@@ -44,7 +44,6 @@ def boot(arguments: t.Sequence[str]) -> int:
     _initramfs_stage(kernel)
     init = list(arguments) or ["/sbin/init"]
     os.execv(init[0], init)
-    return 1
 
 
 def _initramfs_stage(kernel: str) -> None:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
+import fcntl
 import json
 import os
 import re
@@ -17,11 +19,12 @@ import typing as t
 from pathlib import Path
 
 from . import nvidia, udev, views
-from .machine import RUN, log, running_kernel
+from .machine import RUN, log, present_devices, running_kernel
 
 #: The diverted originals, links to kmod under their own names.
 REAL = Path("/usr/lib/simkernel/real")
 LOADED = RUN / "modules.json"
+LOCK = RUN / "lock"
 
 #: Programs that keep the nvidia module in use while they run.
 HOLDERS = ("nvidia-persiste", "nv-fabricmanage")  # as in /proc/PID/comm, 15 characters
@@ -40,7 +43,7 @@ class Module:
 def loaded() -> t.Dict[str, Module]:
     if not LOADED.exists():
         return {}
-    return {m["name"]: Module(m["name"], m["size"], tuple(m["depends"]), m["version"]) for m in json.loads(LOADED.read_text())}
+    return {m["name"]: Module(**{**m, "depends": tuple(m["depends"])}) for m in json.loads(LOADED.read_text())}
 
 
 def _store(modules: t.Dict[str, Module]) -> None:
@@ -89,25 +92,44 @@ def _run_command(command: str) -> None:
 def insert(path: str, options: t.Dict[str, str], kernel: str) -> None:
     """Load one module file, as insmod does; nothing happens when it is loaded already."""
     name = re.sub(r"\.ko(\.\w+)?$", "", os.path.basename(path)).replace("-", "_")
-    modules = loaded()
     info = _modinfo(path) if name.startswith("nvidia") else {}
-    name = info.get("name", name)
-    if name in modules:
-        return
-    code = _check(name, info, kernel) or _start(name, info, options)
-    if code:
-        raise Refused(name, code)
-    depends = tuple(d.replace("-", "_") for d in info.get("depends", "").split(",") if d)
-    modules[name] = Module(name, os.path.getsize(path), depends, info.get("version", ""))
-    _store(modules)
-    taint = ("P" if info.get("license") == "NVIDIA" else "") + "OE" if info else ""
-    views.show_module(name, info.get("version", ""), taint)
+    with _locked():
+        modules = loaded()
+        if name in modules:
+            return
+        code = _check(name, info, kernel) or _start(name, info, options)
+        if code:
+            raise Refused(name, code)
+        modules[name] = Module(name, os.path.getsize(path), _depends(name, info), info.get("version", ""))
+        _store(modules)
+        taint = ("P" if info.get("license") == "NVIDIA" else "") + "OE" if info else ""
+        views.show_module(name, info.get("version", ""), taint)
+    # Without the lock: a rule may call modprobe.
     udev.module_added(name)
+    for device in present_devices():
+        if name == "nvidia" and views.driver_of(device.address) == name:
+            udev.device_bound(device.address, name)
+
+
+@contextlib.contextmanager
+def _locked() -> t.Iterator[None]:
+    """One change of the kernel's state at a time."""
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _modinfo(path: str) -> t.Dict[str, str]:
     answer = subprocess.run([str(REAL / "modinfo"), path], capture_output=True, text=True, check=True).stdout
-    return dict((key, value.strip()) for key, _, value in (line.partition(":") for line in answer.splitlines()))
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in answer.splitlines())}
+
+
+def _depends(name: str, info: t.Dict[str, str]) -> t.Tuple[str, ...]:
+    """NVIDIA's other modules use symbols of nvidia.ko, whether or not the file of a stand-in says so."""
+    named = [word.replace("-", "_") for word in info.get("depends", "").split(",") if word]
+    if name.startswith("nvidia_") and "nvidia" not in named:
+        named.append("nvidia")
+    return tuple(named)
 
 
 def _check(name: str, info: t.Dict[str, str], kernel: str) -> int:
@@ -137,19 +159,29 @@ def _start(name: str, info: t.Dict[str, str], options: t.Dict[str, str]) -> int:
         log("nvidia-uvm: Loaded the UVM driver, major device number %d." % major)
     if name == "nvidia_modeset":
         views.register_major("nvidia-modeset", 195)
-        log("nvidia-modeset: Loading NVIDIA Kernel Mode Setting Driver for UNIX platforms  %s" % info.get("version", ""))
+        log("nvidia-modeset: Loading NVIDIA Kernel Mode Setting Driver for UNIX platforms  " + info.get("version", ""))
     return 0
 
 
 def remove(name: str) -> None:
     """Unload a module that nobody uses."""
     name = name.replace("-", "_")
-    modules = loaded()
-    if name not in modules:
-        raise Refused(name, errno.ENOENT, "Module %s is not currently loaded" % name)
-    holders = users(name) + (_programs_that_hold() if name == "nvidia" else [])
-    if holders:
-        raise Refused(name, errno.EBUSY, "Module %s is in use by: %s" % (name, " ".join(holders)))
+    with _locked():
+        modules = loaded()
+        if name not in modules:
+            raise Refused(name, errno.ENOENT, "Module %s is not currently loaded" % name)
+        if users(name):
+            raise Refused(name, errno.EBUSY, "Module %s is in use by: %s" % (name, " ".join(users(name))))
+        if name == "nvidia" and _programs_that_hold():
+            raise Refused(name, errno.EBUSY, "Module %s is in use" % name)
+        _stop(name)
+        del modules[name]
+        _store(modules)
+        views.hide_module(name)
+
+
+def _stop(name: str) -> None:
+    """The module's own end."""
     if name == "nvidia":
         nvidia.unload_nvidia()
     elif name == "nouveau":
@@ -159,9 +191,6 @@ def remove(name: str) -> None:
         log("nvidia-uvm: Unloaded the UVM driver.")
     elif name == "nvidia_modeset":
         views.unregister_majors("nvidia-modeset")
-    del modules[name]
-    _store(modules)
-    views.hide_module(name)
 
 
 def _programs_that_hold() -> t.List[str]:
@@ -199,16 +228,22 @@ def modprobe(arguments: t.Sequence[str]) -> int:
         follow(plan.stdout, running_kernel())
     except Refused as refusal:
         if not quiet:
-            _report("modprobe", refusal)
+            _report(refusal)
         return 1
     return plan.returncode
 
 
-def _report(program: str, refusal: Refused) -> None:
+def _report(refusal: Refused) -> None:
+    """In modprobe's own words."""
+    not_removed = refusal.code in (errno.EBUSY, errno.ENOENT)
     if refusal.notes:
-        print("%s: %s: %s" % (program, "FATAL" if refusal.code == errno.EBUSY else "ERROR", refusal.notes), file=sys.stderr)
-    if refusal.code not in (errno.EBUSY, errno.ENOENT):
-        print("%s: ERROR: could not insert '%s': %s" % (program, refusal.module, os.strerror(refusal.code)), file=sys.stderr)
+        _complain("modprobe: %s: %s" % ("FATAL" if not_removed else "ERROR", refusal.notes))
+    if not not_removed:
+        _complain("modprobe: ERROR: could not insert '%s': %s" % (refusal.module, os.strerror(refusal.code)))
+
+
+def _complain(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _remove_with_unused(name: str) -> None:
@@ -232,7 +267,7 @@ def rmmod(arguments: t.Sequence[str]) -> int:
         try:
             remove(name)
         except Refused as refusal:
-            print("rmmod: ERROR: %s" % refusal.notes, file=sys.stderr)
+            _complain("rmmod: ERROR: " + refusal.notes)
             code = 1
     return code
 
@@ -240,16 +275,16 @@ def rmmod(arguments: t.Sequence[str]) -> int:
 def insmod(arguments: t.Sequence[str]) -> int:
     words = [argument for argument in arguments if not argument.startswith("-")]
     if not words:
-        print("insmod: ERROR: missing filename.", file=sys.stderr)
+        _complain("insmod: ERROR: missing filename.")
         return 1
     path, options = words[0], dict(word.partition("=")[::2] for word in words[1:])
     if not os.path.exists(path):
-        print("insmod: ERROR: could not load module %s: No such file or directory" % path, file=sys.stderr)
+        _complain("insmod: ERROR: could not load module %s: No such file or directory" % path)
         return 1
     try:
         insert(path, options, running_kernel())
     except Refused as refusal:
-        print("insmod: ERROR: could not insert module %s: %s" % (path, os.strerror(refusal.code)), file=sys.stderr)
+        _complain("insmod: ERROR: could not insert module %s: %s" % (path, os.strerror(refusal.code)))
         return 1
     return 0
 

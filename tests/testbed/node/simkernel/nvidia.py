@@ -14,6 +14,8 @@ from .machine import RUN, Device, faulty_gpus, log, present_devices
 
 #: Addresses of the GPUs that the nvidia module has bound, in the order of the profile; the fakes read it.
 BOUND_GPUS = RUN / "gpus"
+#: On a machine with NVSwitches: what the fabric manager has set up so far; the fakes read it.
+FABRIC = RUN / "fabric"
 
 #: Parameters in the order in which /proc/driver/nvidia/params prints them, with their defaults.
 PARAMETERS = {
@@ -78,6 +80,9 @@ def load_nvidia(version: str, licence: str, options: t.Dict[str, str]) -> int:
     views.register_major("nvidiactl", 195)
     views.register_major("nvidia-caps")
     views.register_major("nvidia-caps-imex-channels")
+    if any(not device.is_gpu for device in present_devices()):
+        views.register_major("nvidia-nvswitch")
+        FABRIC.write_text("not_started\n")
     bind_nvidia()
     return 0
 
@@ -103,8 +108,9 @@ def bind_nvidia() -> None:
 def unload_nvidia() -> None:
     for driver in ("nvidia", "nvidia-nvswitch"):
         views.remove_driver(driver)
-    views.unregister_majors("nvidia", "nvidiactl", "nvidia-caps", "nvidia-caps-imex-channels")
+    views.unregister_majors("nvidia", "nvidiactl", "nvidia-caps", "nvidia-caps-imex-channels", "nvidia-nvswitch")
     BOUND_GPUS.unlink()
+    FABRIC.unlink(missing_ok=True)
     shutil.rmtree(views.PROC_NVIDIA)
 
 
@@ -146,7 +152,7 @@ def _log_faults(gpus: t.Sequence[Device]) -> None:
     for gpu in gpus:
         if gpu.index in faulty_gpus("gpu-lost"):
             log(
-                "NVRM: Xid (PCI:%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus." % gpu.address[:-2],
+                "NVRM: Xid (PCI:%s): 79, GPU has fallen off the bus." % gpu.address[:-2],
                 "NVRM: GPU %s: GPU has fallen off the bus." % gpu.address,
             )
         if gpu.index in faulty_gpus("gpu-not-initialised"):

@@ -1,47 +1,59 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays udevd, which has nothing to listen to in a container: the rules of the node for events that GPU modules cause.
+"""Plays udevd, which has nothing to listen to in a container: the node's rules for the events that GPU modules cause.
 
-Only what such rules use is played: matches on ACTION, SUBSYSTEM, KERNEL and DRIVER, and RUN+=. nvidia-uvm registers its
-character devices without a device class, so there is no event for /dev/nvidia-uvm, here as in life: a rule with
-GROUP= or MODE= for KERNEL=="nvidia-uvm" does nothing.
+Only what such rules use is played: matches on the event, on files of the device in sysfs (ATTR), on the presence of a
+file (TEST), and RUN. nvidia-uvm registers its character devices without a device class, so the kernel announces the
+module and never /dev/nvidia-uvm, here as in life: GROUP= or MODE= for KERNEL=="nvidia-uvm" does nothing.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import shlex
 import subprocess
 import typing as t
 from pathlib import Path
 
-from .machine import present_devices
-from .views import driver_of
+from .views import PCI_DEVICES, SYS_MODULE
 
 #: A file in an earlier directory hides its namesake in a later one.
 RULES = (Path("/etc/udev/rules.d"), Path("/run/udev/rules.d"), Path("/usr/lib/udev/rules.d"))
-TOKEN = re.compile(r'(?P<key>[A-Z]+)(?:\{(?P<attribute>[^}]*)\})?\s*(?P<operator>==|!=|\+=|:=|=)\s*"(?P<value>(?:[^"\\]|\\.)*)"')
-PACKAGED_HELPER = Path("/usr/bin/nvidia-modprobe")
+TOKEN = re.compile(
+    r'(?P<key>[A-Z]+)(?:\{(?P<attribute>[^}]*)\})?\s*(?P<operator>==|!=|\+=|:=|=)\s*"(?P<value>(?:[^"\\]|\\.)*)"'
+)
+
+
+class Event(t.NamedTuple):
+    """What the kernel says, and the directory in sysfs that it speaks of."""
+
+    values: t.Dict[str, str]
+    directory: Path
 
 
 def module_added(name: str) -> None:
-    """A module has appeared in /sys/module, and its driver may have bound devices."""
-    _run_rules({"ACTION": "add", "SUBSYSTEM": "module", "KERNEL": name, "DEVPATH": "/module/" + name})
-    if name == "nvidia" and PACKAGED_HELPER.exists():
-        # What the rule of NVIDIA's own packages does for each GPU that the driver has bound.
-        bound = [d for d in present_devices() if d.is_gpu and driver_of(d.address) == "nvidia"]
-        for minor in range(len(bound)):
-            _run([str(PACKAGED_HELPER), "-c", str(minor)])
-        _run([str(PACKAGED_HELPER), "-c", "255"])
+    values = {"ACTION": "add", "SUBSYSTEM": "module", "KERNEL": name, "DEVPATH": "/module/" + name}
+    _play(Event(values, SYS_MODULE / name))
 
 
-def _run_rules(event: t.Dict[str, str]) -> None:
+def device_bound(address: str, driver: str) -> None:
+    path = "/bus/pci/devices/" + address
+    values = {"ACTION": "bind", "SUBSYSTEM": "pci", "KERNEL": address, "DRIVER": driver, "DEVPATH": path}
+    _play(Event(values, PCI_DEVICES / address))
+
+
+def _play(event: Event) -> None:
+    """Go through all rules, then run what they ask for, as udevd does."""
+    commands: t.List[t.List[str]] = []
     for path in _rule_files():
         for line in path.read_text().replace("\\\n", " ").splitlines():
             if "RUN" in line and not line.lstrip().startswith("#"):
-                _run_rule(line, event)
+                commands += _commands(line, event)
+    for command in commands:
+        subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
 
 
 def _rule_files() -> t.List[Path]:
@@ -51,26 +63,27 @@ def _rule_files() -> t.List[Path]:
     return [found[name] for name in sorted(found)]
 
 
-def _run_rule(line: str, event: t.Dict[str, str]) -> None:
+def _commands(line: str, event: Event) -> t.Iterator[t.List[str]]:
     tokens = list(TOKEN.finditer(line))
     matches = [token for token in tokens if token["operator"] in ("==", "!=")]
-    # A match on what this event does not carry (an attribute, an environment) cannot be judged here: not for us.
-    if not matches or any(token["attribute"] or token["key"] not in event for token in matches):
-        return
-    if not all(_holds(token, event) for token in matches):
+    if not matches or not all(_holds(token, event) for token in matches):
         return
     for token in tokens:
         if token["key"] == "RUN" and token["attribute"] in (None, "program"):
-            _run(shlex.split(token["value"].replace("%k", event["KERNEL"])))
+            program, *arguments = shlex.split(token["value"].replace("%k", event.values["KERNEL"]))
+            yield [os.path.join("/usr/lib/udev", program), *arguments]
 
 
-def _holds(token: t.Match[str], event: t.Dict[str, str]) -> bool:
-    value = event[token["key"]]
-    equal = any(fnmatch.fnmatchcase(value, pattern) for pattern in token["value"].split("|"))
-    return equal == (token["operator"] == "==")
-
-
-def _run(command: t.List[str]) -> None:
-    if not command[0].startswith("/"):
-        command[0] = "/usr/lib/udev/" + command[0]
-    subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+def _holds(token: t.Match[str], event: Event) -> bool:
+    """A match on something that is not played (an environment, a parent) does not hold: the rule is left out."""
+    wanted = token["operator"] == "=="
+    if token["key"] == "TEST":
+        return os.path.exists(event.directory / token["value"]) == wanted
+    if token["key"] == "ATTR":
+        file = event.directory / token["attribute"]
+        value: t.Optional[str] = file.read_text().strip() if file.is_file() else None
+    else:
+        value = None if token["attribute"] else event.values.get(token["key"])
+    if value is None:
+        return False
+    return any(fnmatch.fnmatchcase(value, pattern) for pattern in token["value"].split("|")) == wanted

@@ -42,10 +42,8 @@ def mount_all(kernel: str) -> None:
     _mount("--bind", str(PROC_NVIDIA.parent), "/proc/driver")
     for part in ("upper", "work"):
         (RUN / "module" / part).mkdir(parents=True)
-    _mount(
-        "-t", "overlay", "-o", "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (SYS_MODULE, RUN / "module", RUN / "module"),
-        "none", str(SYS_MODULE),
-    )  # fmt: skip
+    layers = "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (SYS_MODULE, RUN / "module", RUN / "module")
+    _mount("-t", "overlay", "-o", layers, "none", str(SYS_MODULE))
     for view in (PCI_DEVICES, PCI_DRIVERS):
         _mount("-t", "tmpfs", "-o", "mode=0755", "none", str(view))
 
