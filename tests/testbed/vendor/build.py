@@ -14,12 +14,14 @@ Each part is built once for its own sources and kept in .testbed/vendor/parts; s
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
+import time
 import typing as t
 from pathlib import Path
 
@@ -29,6 +31,10 @@ sys.path[:0] = [str(VENDOR), str(TESTBED)]
 
 from parts import docker_ce, image, nvidia, repository, toolkit  # noqa: E402
 from parts.tools import VendorError, run, say  # noqa: E402
+from simnodes import engine  # noqa: E402
+from simnodes import image as node_image  # noqa: E402
+from simnodes.shell import TestbedError, docker  # noqa: E402
+from simnodes.shell import run as run_here  # noqa: E402
 
 STATE = TESTBED.parents[1] / ".testbed"
 CONTENT = STATE / "vendor"
@@ -50,6 +56,7 @@ class Part(t.NamedTuple):
     signed: bool = True
 
 
+_SERVING = ("vendor/Dockerfile", "vendor/serve.py")
 _SHARED = ("vendor/parts/tools.py",)
 _DEBS = _SHARED + ("vendor/parts/debs.py", "vendor/parts/repository.py")
 PARTS = {
@@ -146,31 +153,44 @@ def digest(patterns: t.Iterable[str]) -> str:
 
 
 def start(network: str) -> None:
-    content = CONTENT / digest(source for part in PARTS.values() for source in part.sources)
-    wanted = content.name
-    running = _docker("ps", "--filter", "name=^%s$" % CONTAINER, "--format", '{{.Label "content"}} {{.Networks}}')
-    if running == "%s %s" % (wanted, network) and content.is_dir():
+    engine.ensure()
+    content = CONTENT / digest([*_SERVING, *(pattern for part in PARTS.values() for pattern in part.sources)])
+    running = docker("ps", "--filter", "name=^%s$" % CONTAINER, "--format", '{{.Label "content"}} {{.Networks}}')
+    # The whole path is compared: another checkout on this machine signs with another key.
+    if running == "%s %s" % (content, network) and content.is_dir():
         return
-    _docker("build", "--quiet", "--tag", IMAGE, str(VENDOR))
+    started = time.monotonic()
+    _build_image()
     if not content.is_dir():
-        mounts = ["--volume=%s:%s:ro" % (TESTBED, TESTBED), "--volume=%s:%s" % (STATE, STATE)]
-        _docker("run", "--rm", *mounts, IMAGE, "python3", str(VENDOR / "build.py"), str(content))
-    _docker("rm", "--force", CONTAINER)
-    _docker(
-        *("run", "--detach", "--name", CONTAINER, "--label", "content=%s" % wanted, "--network", network),
+        # The same paths inside as outside, so that the build need not know where it runs.
+        mounts = ("--volume=%s:%s:ro" % (TESTBED, TESTBED), "--volume=%s:%s" % (STATE, STATE))
+        program = ("python3", "-B", str(VENDOR / "build.py"), str(content))
+        say("building what the vendor publishes (about half a minute, once)")
+        docker("run", "--rm", "--network", "host", *mounts, IMAGE, *program)
+    docker("rm", "--force", CONTAINER)
+    docker(
+        *("run", "--detach", "--name", CONTAINER, "--label", "content=%s" % content, "--network", network),
         *("--network-alias", HOST_NAME, "--hostname", HOST_NAME, "--restart", "unless-stopped"),
         *("--volume", "%s:/srv:ro" % content, "--volume", "%s:/serve.py:ro" % (VENDOR / "serve.py")),
         *(IMAGE, "python3", "/serve.py"),
     )
     _forget_all_but(content)
+    say("%s: up after %.0f s" % (HOST_NAME, time.monotonic() - started))
 
 
-def _docker(*argv: str) -> str:
-    """Progress of a build goes to this program's stderr; a failure says which command failed."""
-    done = subprocess.run(["docker", *argv], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise VendorError("failed with status %d: docker %s" % (done.returncode, " ".join(argv)))
-    return done.stdout.strip()
+@contextlib.contextmanager
+def _one_at_a_time() -> t.Iterator[None]:
+    STATE.mkdir(exist_ok=True)
+    with (STATE / "vendor.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build_image() -> None:
+    node_image.ensure_base()
+    # The classic builder is in every engine; the host's network spares the build a guess at the path's MTU.
+    command = ("docker", "build", "--quiet", "--network", "host", "--tag", IMAGE, str(VENDOR))
+    run_here(*command, extra_environment={"DOCKER_BUILDKIT": "0"})
 
 
 def _forget_all_but(content: Path) -> None:
@@ -190,10 +210,11 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         if arguments.start:
-            start(arguments.start)
+            with _one_at_a_time():
+                start(arguments.start)
         else:
             build(arguments.outdir.absolute())
-    except VendorError as error:
+    except (VendorError, TestbedError) as error:
         say("vendor: %s" % error)
         return 1
     return 0

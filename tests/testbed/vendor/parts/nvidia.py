@@ -128,8 +128,7 @@ def _dkms(name: str, other: str, full: str, license_name: str, builds: bool) -> 
             "Replaces": other,
         },
         {
-            # dh-dkms' own call. The kernel that runs is not among the installed ones in the test bed's nodes, so that
-            # DKMS is told to build for all of them, as it would for a kernel that runs and a newer one.
+            # dh-dkms' own call; for all kernels that have headers, not only the running and the newest one.
             "postinst": 'if [ "$1" = configure ]; then\n'
             "    autoinstall_all_kernels=yes\n"
             "    export autoinstall_all_kernels\n"
