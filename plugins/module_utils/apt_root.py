@@ -1,0 +1,256 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Resolves packages in a throw-away apt root: the node's distribution and the bundle's repositories, and nothing of the
+node's own configuration but its proxies. The node is not touched, and nothing stays behind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import re
+import shutil
+import tempfile
+import time
+import typing as t
+
+from . import apt_text
+from .bundle import MISSING, PlatformBundle, Problem
+from .desired import deb822
+from .model import to_plain
+from .packages import DRIVER_GLOBS, Wanted, axis_of, choose, not_found, wanted
+from .probe.host import Command, Host, LocalHost
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+#: Settings that say how to reach the network from here; all others of the node's apt are left behind.
+_NETWORK = re.compile(
+    r'Acquire::https?::(?:\S+::)?(?:Proxy|Verify|CaInfo|CaPath|SslCert|SslKey|IssuerCert)\S* "|Acquire::ForceIPv[46] "',
+    re.IGNORECASE,
+)
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+_SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list", "/etc/apt/sources.list.d/*.sources")
+_DPKG_STATUS = "/var/lib/dpkg/status"
+_OWN_FILE = "goldennode-"
+
+
+class ResolveError(ValueError):
+    """The bundle cannot be resolved here, with every reason."""
+
+    def __init__(self, problems: t.Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolved:
+    """Full version by package by axis, the kernel's release, and what this node would lose when it gets the set."""
+
+    packages: t.Dict[str, t.Dict[str, str]]
+    kernel_release: str
+    removes: t.Tuple[str, ...]
+
+
+def resolve(bundle: PlatformBundle, timeout: float, host: t.Optional[Host] = None) -> Resolved:
+    """Exact versions for every axis that is made of packages.
+
+    :arg timeout: seconds for all of it
+    :arg host: runs the commands; replaced in tests
+    :raises ResolveError: when a repository cannot be read, a version cannot be had, or the set cannot be installed
+    """
+    root = tempfile.mkdtemp(prefix="goldennode-lock-")
+    try:
+        return _Root(root, bundle, time.monotonic() + timeout, host or LocalHost()).resolve()
+    finally:
+        shutil.rmtree(root)
+
+
+class _Root:
+    """One throw-away root. ``status`` is empty while the set is found, so that the lock does not depend on the node."""
+
+    def __init__(self, path: str, bundle: PlatformBundle, deadline: float, host: Host) -> None:
+        self._path = path
+        self._bundle = bundle
+        self._deadline = deadline
+        self._host = host
+
+    def resolve(self) -> Resolved:
+        try:
+            axes = wanted(self._bundle)
+        except ValueError as error:
+            raise ResolveError([Problem(self._bundle.platform, MISSING, str(error), "Mend the bundle")]) from error
+        self._prepare()
+        self._update()
+        chosen, requests = self._choose(axes)
+        locked, release = self._closure(chosen, requests)
+        removes = self._prove(locked)
+        return Resolved(locked, release, removes)
+
+    # --- the root ---
+
+    def _prepare(self) -> None:
+        # apt fetches as the user _apt, who must be able to come in here.
+        os.chmod(self._path, 0o755)
+        for directory in ("state/lists/partial", "cache/archives/partial", "sources.d", "empty"):
+            os.makedirs(os.path.join(self._path, directory))
+        self._write("empty-status", "")
+        shutil.copyfile(_DPKG_STATUS, os.path.join(self._path, "node-status"))
+        self._write("preferences", self._pins())
+        self._write_sources()
+        self._write("apt.conf", self._configuration())
+
+    def _configuration(self) -> str:
+        """apt's settings. The node's own are not read: a hook in them would run, and change the node."""
+        places = {
+            "Dir::State": "state",
+            "Dir::State::status": "empty-status",
+            "Dir::Cache": "cache",
+            "Dir::Etc::main": "empty/none",
+            "Dir::Etc::parts": "empty",
+            "Dir::Etc::sourcelist": "sources.list",
+            "Dir::Etc::sourceparts": "sources.d",
+            "Dir::Etc::preferences": "preferences",
+            "Dir::Etc::preferencesparts": "empty",
+        }
+        lines = ['%s "%s";' % (key, os.path.join(self._path, place)) for key, place in places.items()]
+        lines += [
+            'APT::Architecture "%s";' % self._architecture,
+            'APT::Install-Recommends "false";',
+            'APT::Update::Error-Mode "any";',
+            'Acquire::Languages "none";',
+            'Acquire::Retries "1";',
+            'Acquire::http::Timeout "20";',
+            'Acquire::https::Timeout "20";',
+        ]
+        node = self._run(["apt-config", "dump"], configuration=False)
+        return "\n".join(lines + [line for line in node.stdout.splitlines() if _NETWORK.match(line)]) + "\n"
+
+    @property
+    def _architecture(self) -> str:
+        return _ARCHITECTURES[self._bundle.platform.rpartition("-")[2]]
+
+    def _pins(self) -> str:
+        """The driver's whole set at the driver's version, also where a dependency would take any newer one."""
+        stanza = "Package: %s\nPin: version %s%s*\nPin-Priority: 1001\n"
+        version = self._bundle.driver.version
+        return "\n".join(stanza % (" ".join(DRIVER_GLOBS), version, mark) for mark in "-+~")
+
+    def _write_sources(self) -> None:
+        own = [uri for source in self._bundle.sources for uri in source.uris]
+        found = []
+        for path in sorted(path for pattern in _SOURCES for path in glob.glob(pattern)):
+            if not os.path.basename(path).startswith(_OWN_FILE):
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    found += apt_text.entries(path, file.read())
+        kept = apt_text.distribution_entries(found, _codename(), own)
+        self._write("sources.list", "".join(entry.text + "\n" for entry in kept if not entry.deb822))
+        stanzas = [entry.text + "\n" for entry in kept if entry.deb822]
+        stanzas += [deb822(to_plain(source), self._architecture) for source in self._bundle.sources]
+        self._write("sources.d/all.sources", "\n".join(stanzas))
+
+    def _write(self, name: str, text: str) -> None:
+        with open(os.path.join(self._path, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    # --- the steps ---
+
+    def _update(self) -> None:
+        result = self._run(["apt-get", "update"])
+        if result.rc != 0:
+            cause, fix = apt_text.update_failure(result.stdout + result.stderr)
+            raise ResolveError([Problem("the package index", MISSING, "cannot be read: %s" % cause, fix)])
+
+    def _choose(self, axes: t.Mapping[str, t.Sequence[Wanted]]) -> t.Tuple[t.Dict[str, str], t.List[str]]:
+        """Axis by name of the packages that are asked for, and what to ask apt for."""
+        names = sorted({name for axis in axes.values() for package in axis for name in package.names})
+        result = self._run(["apt-cache", "policy", *names])
+        available = apt_text.policy(result.stdout)
+        chosen, requests, problems = {}, [], []
+        for axis, package in ((axis, package) for axis, packages in axes.items() for package in packages):
+            found = [
+                (name, available[name]) for name in package.names if name in available and available[name].versions
+            ]
+            versions = [version for _name, there in found for version in there.versions]
+            picks = [(name, choose(package, name, there.candidate, there.versions)) for name, there in found]
+            pick = next(((name, version) for name, version in picks if version), None)
+            if pick:
+                chosen[pick[0]] = axis
+                requests.append("%s=%s" % pick)
+            elif package.required:
+                problems.append(not_found(axis, package, versions))
+        if problems:
+            raise ResolveError(problems)
+        return chosen, requests
+
+    def _closure(
+        self, chosen: t.Mapping[str, str], requests: t.Sequence[str]
+    ) -> t.Tuple[t.Dict[str, t.Dict[str, str]], str]:
+        """The set with all that it needs of the same vendors, as on a node on which nothing is installed."""
+        result = self._simulate(requests, "empty-status")
+        installed, _removed = apt_text.simulation(result.stdout)
+        locked: t.Dict[str, t.Dict[str, str]] = {axis: {} for axis in sorted(set(chosen.values()))}
+        for name, version in sorted(installed.items()):
+            axis = chosen.get(name) or axis_of(name)
+            if axis in locked:
+                locked[axis][name] = version
+        release = self._release(locked["kernel"])
+        return locked, release
+
+    def _release(self, kernel: t.Mapping[str, str]) -> str:
+        wanted_release = self._bundle.kernel.release
+        if wanted_release:
+            return wanted_release
+        releases = [
+            match.group(1) for match in (re.fullmatch(r"linux-image-(\d\S*)", name) for name in kernel) if match
+        ]
+        if len(releases) != 1:
+            message = "leads to %s" % (", ".join(releases) or "no kernel")
+            fix = "Use a metapackage of one kernel, as linux-image-amd64 or linux-generic, or give kernel.release"
+            raise ResolveError([Problem("kernel.metapackage", self._bundle.kernel.metapackage, message, fix)])
+        headers = "linux-headers-" + releases[0]
+        if self._bundle.driver.build == "dkms" and headers not in kernel:
+            message = "leads to kernel %s without %s, which the driver is built with" % (releases[0], headers)
+            fix = "Give kernel.release, or build: precompiled"
+            raise ResolveError([Problem("kernel.metapackage", self._bundle.kernel.metapackage, message, fix)])
+        return releases[0]
+
+    def _prove(self, locked: t.Mapping[str, t.Mapping[str, str]]) -> t.Tuple[str, ...]:
+        """That the whole lock can be installed on this node as it is; what it would remove from it."""
+        requests = ["%s=%s" % pair for packages in locked.values() for pair in packages.items()]
+        result = self._simulate(requests, "node-status")
+        _installed, removed = apt_text.simulation(result.stdout)
+        return removed
+
+    def _simulate(self, requests: t.Sequence[str], status: str) -> Command:
+        options = ["-o", "Dir::State::status=%s" % os.path.join(self._path, status)]
+        options += ["--yes", "--allow-downgrades", "--allow-change-held-packages"]
+        result = self._run(["apt-get", "--simulate", *options, "install", *requests])
+        if result.rc != 0:
+            where = "together" if status == "empty-status" else "on this node as it is"
+            message = "cannot be installed %s: %s" % (where, apt_text.reason(result.stdout + result.stderr))
+            fix = "Change the versions that it names, or (on the node) remove or repair the packages that it names"
+            raise ResolveError([Problem("the bundle's packages", MISSING, message, fix)])
+        return result
+
+    def _run(self, argv: t.Sequence[str], configuration: bool = True) -> Command:
+        """Run one of apt's programs; how it ended is the caller's business, unless it has not ended by itself."""
+        environment = ["%s=%s" % (name, os.environ[name]) for name in _PROXIES if name in os.environ]
+        if configuration:
+            environment.append("APT_CONFIG=" + os.path.join(self._path, "apt.conf"))
+        left = max(1.0, self._deadline - time.monotonic())
+        result = self._host.run(["env", "LC_ALL=C", *environment, *argv], left)
+        if result.timed_out:
+            fix = "Give lock_resolve a longer timeout, or look at the node's network and proxy"
+            message = "did not end in time"
+            raise ResolveError([Problem(" ".join(argv[:2]), MISSING, message, fix)])
+        if result.rc in (None, 127):
+            message = "cannot be run: %s" % (result.error or result.stderr.strip())
+            raise ResolveError([Problem(argv[0], MISSING, message, "Run lock_resolve on a node that has apt")])
+        return result
+
+
+def _codename() -> str:
+    with open("/etc/os-release", encoding="utf-8") as file:
+        match = re.search(r'^VERSION_CODENAME="?([\w.-]+)', file.read(), re.MULTILINE)
+    return match.group(1) if match else ""

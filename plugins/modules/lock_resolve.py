@@ -1,0 +1,166 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lock_resolve
+short_description: Resolve a bundle to exact package versions and digests, without touching the node
+version_added: 0.1.0
+author: the goldennode.gpu authors (@goldennode)
+description:
+  - Finds the full version of every package that the bundle means on this node's platform, in a throw-away package root
+    made of the distribution's repositories and those of the bundle. The node's own package configuration is neither used
+    nor changed; only its proxies are.
+  - Adds what these packages need of the same vendors, so that nothing of the set stays without a version.
+  - Proves by simulation that the whole set can be installed on this node.
+  - Asks the registry for the digest of the bundle's image, where the bundle does not pin it.
+  - Changes nothing. Must run on a node of the platform; apt is the only package manager so far.
+options:
+  bundle:
+    description: The bundle as the platform sees it, from RV(goldennode.gpu.desired#module:bundles).
+    type: dict
+    required: true
+  platform:
+    description: The node's platform; it must be the one of O(bundle).
+    type: str
+    required: true
+  insecure_registries:
+    description: Registries without TLS, as C(insecure-registries) in Docker's settings has them.
+    type: list
+    elements: str
+    default: []
+  timeout:
+    description: Seconds for the package manager, and for each request to the registry a tenth of it.
+    type: int
+    default: 300
+attributes:
+  check_mode:
+    support: full
+    description: Changes nothing, in check mode or not.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+seealso:
+  - module: goldennode.gpu.desired
+"""
+
+EXAMPLES = r"""
+- name: Resolve the bundle to exact versions
+  goldennode.gpu.lock_resolve:
+    bundle: "{{ prepared.bundles['debian-13-x86_64'] }}"
+    platform: debian-13-x86_64
+  register: resolved
+"""
+
+RETURN = r"""
+lock:
+  description: The lock; its shape is in docs/architecture.md.
+  type: dict
+  returned: success
+  sample:
+    schema: 1
+    platform: debian-13-x86_64
+    toolkit: {version: 1.20.1, packages: {nvidia-container-toolkit: 1.20.1-1}}
+removes:
+  description: Packages that this node would lose when it gets the set, such as docker.io for docker-ce.
+  type: list
+  elements: str
+  returned: success
+  sample: [docker.io]
+"""
+
+import typing as t
+import urllib.error
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.urls import open_url
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import apt_root, compat, lock, registry
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import PlatformBundle, Problem
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import from_plain
+
+#: By package manager: (bundle, seconds) -> what it resolves to.
+RESOLVERS: t.Dict[str, t.Callable[[PlatformBundle, float], apt_root.Resolved]] = {"apt": apt_root.resolve}
+_PACKAGE_MANAGERS = {"debian": "apt", "ubuntu": "apt", "rhel": "dnf", "rocky": "dnf", "almalinux": "dnf"}
+
+
+def resolve(
+    bundle: PlatformBundle, insecure: t.Sequence[str], timeout: int, fetch: registry.Fetch
+) -> t.Tuple[t.Dict[str, t.Any], t.Sequence[str]]:
+    """The lock, and what the node would lose.
+
+    :raises ResolveError: with every problem of packages, image and kernel
+    """
+    manager = _PACKAGE_MANAGERS[bundle.platform.split("-")[0]]
+    if manager not in RESOLVERS:
+        fix = "Use a platform of Debian or Ubuntu"
+        raise apt_root.ResolveError(
+            [Problem("platform", bundle.platform, "cannot be resolved yet: it has %s" % manager, fix)]
+        )
+    problems: t.List[Problem] = []
+    digest = bundle.image.digest
+    if digest is None:
+        try:
+            digest = registry.digest(bundle.image.reference, insecure, fetch)
+        except registry.RegistryError as error:
+            problems.append(error.problem)
+    try:
+        resolved = RESOLVERS[manager](bundle, timeout)
+        problems += compat.kernel_problems(bundle, resolved.kernel_release)
+    except apt_root.ResolveError as error:
+        problems += error.problems
+    if problems:
+        raise apt_root.ResolveError(problems)
+    assert digest is not None
+    return lock.build(bundle, manager, resolved.kernel_release, resolved.packages, digest), resolved.removes
+
+
+def fetcher(timeout: float) -> registry.Fetch:
+    def fetch(method: str, url: str, headers: t.Mapping[str, str], verify: bool) -> registry.Response:
+        try:
+            response = open_url(
+                url,
+                method=method,
+                headers=dict(headers),
+                timeout=timeout,
+                validate_certs=verify,
+                follow_redirects="all",
+            )
+        except urllib.error.HTTPError as error:
+            response = error
+        names = {name.lower(): value for name, value in response.headers.items()}
+        return registry.Response(response.code, names, response.read())
+
+    return fetch
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "bundle": {"type": "dict", "required": True},
+            "platform": {"type": "str", "required": True},
+            "insecure_registries": {"type": "list", "elements": "str", "default": []},
+            "timeout": {"type": "int", "default": 300},
+        },
+        supports_check_mode=True,
+    )
+    arguments = module.params
+    try:
+        bundle = from_plain(PlatformBundle, arguments["bundle"], "bundle")
+    except ValueError as error:
+        module.fail_json(msg="%s. Give bundles[platform] of goldennode.gpu.desired." % error)
+    if bundle.platform != arguments["platform"]:
+        module.fail_json(msg="The bundle is for %s, and this node is %s." % (bundle.platform, arguments["platform"]))
+    try:
+        timeout = arguments["timeout"]
+        found, removes = resolve(bundle, arguments["insecure_registries"], timeout, fetcher(timeout / 10))
+    except apt_root.ResolveError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, lock=found, removes=list(removes))
+
+
+if __name__ == "__main__":
+    main()
