@@ -38,6 +38,8 @@ def find(desired: Desired, evidence: Evidence) -> t.List[Blocker]:
 
 def stale_reason(one: Initramfs, driver: str) -> t.Optional[str]:
     """Why an initramfs must be rebuilt, or None where it need not be. An image that was not read gives no reason."""
+    if not one.path:
+        return None  # this kernel boots without one
     if one.recorded_inputs is None:
         return "it was never rebuilt with the blacklist and options of this collection"
     if one.inputs != one.recorded_inputs:

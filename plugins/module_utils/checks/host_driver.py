@@ -94,7 +94,7 @@ def _initramfs_problem(one: Initramfs, driver: str) -> t.Iterator[Finding]:
             fix=RUN_SITE,
             repair="roles",
         )
-    elif one.nouveau is None or (one.nouveau and one.blacklisted is None):
+    elif one.path and (one.nouveau is None or (one.nouveau and one.blacklisted is None)):
         yield unknown("it is not known whether nouveau is inside %s and blacklisted there" % one.path, one.kernel)
 
 

@@ -1,0 +1,311 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Healthy nodes for the tests: what is wanted, as the product renders it, and the evidence of a node that is exactly so.
+
+A test takes one and breaks one thing.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import typing as t
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
+from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
+from ansible_collections.goldennode.gpu.plugins.module_utils.lock import lock_id
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    Boot,
+    ContainerLook,
+    CudaInit,
+    Desired,
+    DeviceNode,
+    DockerEngine,
+    DriverLoaded,
+    Evidence,
+    FileState,
+    Gpu,
+    GpuTool,
+    Initramfs,
+    Library,
+    ModuleOnDisk,
+    Package,
+    PciDevice,
+    Platform,
+    Reading,
+    Unit,
+)
+
+DRIVER = "580.159.03"
+KERNEL = "6.12.57+deb13-amd64"
+PROFILES = {"a10": 1, "h100x8": 8}
+UVM_MAJOR = 508
+
+_PCI_IDS = {"a10": "2236", "h100x8": "2330"}
+
+SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "bundle": {"bundle_file": "bundle.yml"},
+    "golden": {
+        "golden_expected_gpus": 1,
+        "golden_container_injections": ["runtime", "cdi"],
+        "golden_look_timeout": 60,
+        "golden_reboot_timeout": 900,
+        "golden_allow_reboot": False,
+    },
+    "kernel": {"kernel_blacklist": ["nouveau", "nova_core", "nova_drm", "nvidiafb"], "kernel_pin": True},
+    "driver": {"driver_persistenced": True},
+    "docker": {
+        "docker_daemon_options": {"log-opts": {"max-size": "10m"}},
+        "docker_default_runtime": "runc",
+        "docker_allow_restart": False,
+    },
+    "toolkit": {"toolkit_cdi": True},
+    "device_access": {
+        "device_access_group": "video",
+        "device_access_mode": "0660",
+        "device_access_users": ["alice", "bob"],
+    },
+}
+
+LOCK: t.Dict[str, t.Any] = {
+    "schema": 1,
+    "bundle": "sim",
+    "bundle_digest": "sha256:" + "b" * 64,
+    "platform": "debian-13-x86_64",
+    "package_manager": "apt",
+    "sources": [
+        {
+            "name": "nvidia",
+            "uris": ["http://vendor.testbed/nvidia/debian13"],
+            "suites": ["stable"],
+            "components": ["main"],
+            "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----",
+        }
+    ],
+    "kernel": {
+        "release": KERNEL,
+        "packages": {"linux-image-%s" % KERNEL: "6.12.57-1", "linux-image-amd64": "6.12.57-1"},
+    },
+    "driver": {
+        "version": DRIVER,
+        "flavour": "open",
+        "build": "dkms",
+        "source": "nvidia",
+        "packages": {"libcuda1": DRIVER + "-1", "nvidia-kernel-open-dkms": DRIVER + "-1", "nvidia-smi": DRIVER + "-1"},
+    },
+    "fabric_manager": {"version": DRIVER, "packages": {"nvidia-fabricmanager": DRIVER + "-1"}},
+    "toolkit": {
+        "version": "1.20.0",
+        "packages": {
+            name: "1.20.0-1"
+            for name in (
+                "nvidia-container-toolkit",
+                "nvidia-container-toolkit-base",
+                "libnvidia-container-tools",
+                "libnvidia-container1",
+            )
+        },
+    },
+    "docker": {"version": "26.1.4", "source": "docker-ce", "packages": {"docker-ce": "5:26.1.4-1~debian.13~trixie"}},
+    "image": {
+        "reference": "registry.testbed/cuda:13.0.1-base",
+        "digest": "sha256:" + "c" * 64,
+        "cuda": "13.0",
+        "cuda_check": "required",
+        "cuda_command": [],
+    },
+    "python": {"nvidia_ml_py": "13.615.71"},
+}
+
+
+def lock(**axes: t.Any) -> t.Dict[str, t.Any]:
+    """The lock, with some axes changed: ``lock(driver={"version": "595.71.05"})``."""
+    found = copy.deepcopy(LOCK)
+    for axis, values in axes.items():
+        found[axis] = {**found[axis], **values} if isinstance(values, dict) else values
+    return dict(found, id=lock_id(found))
+
+
+def settings(profile: str = "a10", **variables: t.Any) -> t.Dict[str, t.Dict[str, t.Any]]:
+    found = copy.deepcopy(SETTINGS)
+    found["golden"]["golden_expected_gpus"] = PROFILES[profile]
+    for name, value in variables.items():
+        role = next(role for role in found if name.startswith(role + "_"))
+        found[role][name] = value
+    return found
+
+
+def desired(profile: str = "a10", of_lock: t.Optional[t.Dict[str, t.Any]] = None, **variables: t.Any) -> Desired:
+    return rendering.build(of_lock or lock(), settings(profile, **variables), "a" * 64, "/controller/agent.pyz")
+
+
+def address(index: int) -> str:
+    return "0000:%02x:00.0" % (0x17 + 0x10 * index)
+
+
+def uuid(index: int) -> str:
+    return "GPU-00000000-0000-4000-8000-%012d" % index
+
+
+def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope: str = "full") -> Evidence:
+    """What a look reads off a node that is exactly as wanted."""
+    want = of_desired or desired(profile)
+    count = PROFILES[profile]
+    driver = want.lock["driver"]["version"]
+    gpus = tuple(Gpu(index, uuid(index), "NVIDIA GPU", address(index)) for index in range(count))
+    tool = GpuTool(driver=driver, cuda="13.0", gpus=gpus)
+    nodes = _nodes(want, count)
+    libraries = {
+        name: Library(
+            name, "/usr/lib/x86_64-linux-gnu/" + name, "/usr/lib/x86_64-linux-gnu/%s.%s" % (name[:-2], driver)
+        )
+        for name in ("libcuda.so.1", "libnvidia-ml.so.1")
+    }
+    cuda = CudaInit(code=0, devices=count, library=libraries["libcuda.so.1"].target)
+    looks = {
+        way: Reading(
+            ContainerLook(
+                injection=way,
+                started=True,
+                smi=Reading(tool),
+                libraries=Reading(libraries),
+                device_nodes=Reading(nodes),
+                cuda=Reading(cuda),
+            )
+        )
+        for way in want.settings["golden"]["golden_container_injections"]
+    }
+    full = Evidence(
+        collected_at="2026-11-30T12:00:00+00:00",
+        host="node1",
+        scope=scope,
+        platform=Reading(Platform("debian", "13", "x86_64")),
+        boot=Reading(Boot("11111111-2222-4333-8444-555555555555", KERNEL, 1000.0)),
+        pci=Reading(_pci(profile)),
+        packages=Reading(_packages(want, nvswitch=profile == "h100x8")),
+        modules_loaded=Reading(("nvidia", "nvidia_uvm")),
+        driver=Reading(DriverLoaded(driver, want.lock["driver"]["flavour"])),
+        driver_params=Reading(
+            {
+                "ModifyDeviceFiles": "1",
+                "DeviceFileUID": "0",
+                "DeviceFileGID": "44",
+                "DeviceFileMode": "%d" % _mode(want),
+            }
+        ),
+        module_on_disk=Reading(ModuleOnDisk(KERNEL, driver, "Dual MIT/GPL")),
+        initramfs=Reading(
+            (
+                Initramfs(
+                    KERNEL, "/boot/initrd.img-" + KERNEL, "in", "image", "in", "image", nouveau=True, blacklisted=True
+                ),
+            )
+        ),
+        kernel_log=Reading(("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  %s" % driver,)),
+        libraries=Reading(libraries),
+        device_nodes=Reading(nodes),
+        device_majors=Reading({"nvidia": 195, "nvidia-uvm": UVM_MAJOR}),
+        groups=Reading({"root": (0, ()), "video": (44, ("alice", "bob"))}),
+        smi=Reading(tool),
+        nvml=Reading(tool),
+        cuda=Reading(cuda),
+        units=Reading(_units(want)),
+        docker=Reading(
+            DockerEngine(
+                version=want.lock["docker"]["version"],
+                root_dir="/var/lib/docker",
+                runtimes=("io.containerd.runc.v2", "nvidia", "runc"),
+                default_runtime=want.daemon["default-runtime"],
+                cgroup_driver="systemd",
+                cgroup_version="2",
+                cdi_spec_dirs=("/etc/cdi", "/var/run/cdi"),
+                operating_system="Debian GNU/Linux 13 (trixie)",
+            )
+        ),
+        docker_config=Reading(copy.deepcopy(want.daemon)),
+        docker_config_file=Reading(FileState("/etc/docker/daemon.json", "d" * 64, 0o644, 0, 0, mtime=1500.0)),
+        docker_record=Reading(fingerprint("invocation of docker.service", want.daemon)),
+        image_digests=Reading(("registry.testbed/cuda@" + want.lock["image"]["digest"],)),
+        cdi_specs=Reading({"/var/run/cdi/nvidia.yaml": driver}),
+        containers=looks,
+        files=Reading(
+            {path: FileState(path, file.sha256, file.mode, 0, 0, mtime=1500.0) for path, file in want.files.items()}
+        ),
+        mark=Reading(None),
+    )
+    return full if scope == "full" else cheap(full)
+
+
+def cheap(full: Evidence) -> Evidence:
+    """The part of it that the local fact reads."""
+    read = (
+        "platform",
+        "boot",
+        "pci",
+        "packages",
+        "modules_loaded",
+        "driver",
+        "driver_params",
+        "device_nodes",
+        "device_majors",
+        "groups",
+        "docker_config",
+        "docker_config_file",
+        "docker_record",
+        "files",
+        "initramfs",
+        "mark",
+    )
+    return Evidence(full.collected_at, full.host, "fact", **{name: getattr(full, name) for name in read})
+
+
+def known(of: Evidence, **fields: t.Any) -> Evidence:
+    """The evidence with other values: ``known(evidence, driver=None)`` has no driver loaded."""
+    return dataclasses.replace(of, **{name: Reading(value) for name, value in fields.items()})
+
+
+def unreadable(of: Evidence, *fields: str) -> Evidence:
+    return dataclasses.replace(of, **{name: Reading.unknown("%s was unreadable" % name) for name in fields})
+
+
+def container(of: Evidence, way: str, **fields: t.Any) -> Evidence:
+    """The evidence with another look into one container. Values are readings, ``started`` and ``error`` are plain."""
+    look = of.containers[way].value
+    assert look is not None
+    return dataclasses.replace(of, containers={**of.containers, way: Reading(dataclasses.replace(look, **fields))})
+
+
+def _mode(want: Desired) -> int:
+    return int(want.settings["device_access"]["device_access_mode"], 8)
+
+
+def _pci(profile: str) -> t.Tuple[PciDevice, ...]:
+    devices = [PciDevice(address(index), _PCI_IDS[profile], "0302", "nvidia") for index in range(PROFILES[profile])]
+    if profile == "h100x8":
+        devices += [PciDevice("0000:%02x:00.0" % (0xA0 + index), "22a3", "0680") for index in range(4)]
+    return tuple(devices)
+
+
+def _packages(want: Desired, nvswitch: bool) -> t.Dict[str, Package]:
+    found = {}
+    for axis in ("kernel", "driver", "toolkit", "docker") + (("fabric_manager",) if nvswitch else ()):
+        for name, version in want.lock[axis]["packages"].items():
+            found[name] = Package(name, version, held=True)
+    return found
+
+
+def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:
+    numbers = [("nvidia%d" % index, 195, index) for index in range(count)]
+    numbers += [("nvidiactl", 195, 255), ("nvidia-uvm", UVM_MAJOR, 0), ("nvidia-uvm-tools", UVM_MAJOR, 1)]
+    mode = _mode(want)
+    nodes = [DeviceNode("/dev/" + name, mode, 0, 44, major, minor) for name, major, minor in numbers]
+    # The driver's own business: neither mode nor group of these is ours.
+    return (*nodes, DeviceNode("/dev/nvidia-caps/nvidia-cap1", 0o400, 0, 0, 511, 1))
+
+
+def _units(want: Desired) -> t.Dict[str, Unit]:
+    found = {}
+    for name in (*want.units, "nvidia-fabricmanager.service"):
+        found[name] = Unit(name, "loaded", "active", "enabled", 2000.0, "invocation of %s" % name)
+    return found
