@@ -20,7 +20,9 @@ FIELDS = ("index", "uuid", "name", "pci.bus_id", "driver_version")
 
 _NONE_FOUND = re.compile(r"^No devices (?:were )?found\.?$", re.IGNORECASE)
 _NO_HANDLE = re.compile(
-    r"^Unable to determine the device handle for gpu\s*(\d*)\s*:?\s*([0-9A-Fa-f:.]+)\s*:\s*(.+)$", re.IGNORECASE
+    r"^Unable to determine the device handle for gpu ?(?:(\d{1,3}): )?([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]):"
+    r"\s*(\S.*)$",
+    re.IGNORECASE,
 )
 _LISTED = re.compile(r"^GPU (\d{1,9}): (.+?) \(UUID: ([^)]+)\)$")
 _LISTED_BAD = re.compile(r"^GPU (\d{1,9}): (.+)$")
@@ -111,9 +113,8 @@ def _without_handle(line: str) -> t.Optional[Gpu]:
     match = _NO_HANDLE.match(line.strip())
     if match is None:
         return None
-    number = integer(match.group(1))
     return Gpu(
-        index=-1 if number is None else number,
+        index=int(match.group(1) or -1),
         pci_address=pci_address(match.group(2)),
         error=match.group(3).strip().rstrip("."),
     )

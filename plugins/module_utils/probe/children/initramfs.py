@@ -122,8 +122,11 @@ def by_tool(tool: t.Sequence[str], packed: Read) -> Read:
     return t.cast(Read, out.read1)
 
 
-def entries(stream: Stream) -> t.Iterator[t.Tuple[str, int]]:
-    """Name and size of each regular file. The consumer takes or skips its data before it asks for the next."""
+def entries(stream: Stream) -> t.Iterator[t.Tuple[str, int, Stream]]:
+    """Name and size of each regular file, and the stream whose next ``size`` bytes are its data.
+
+    The consumer takes or skips them before it asks for the next entry.
+    """
     while stream.peek(6):
         start = stream.peek(6)
         if start[:1] == b"\0":  # padding between archives
@@ -136,7 +139,7 @@ def entries(stream: Stream) -> t.Iterator[t.Tuple[str, int]]:
         mode, size, name_size = (int(head[at : at + 8], 16) for at in (14, 54, 94))
         name = stream.take(name_size + -(110 + name_size) % 4).split(b"\0")[0].decode("utf-8", "replace")
         if mode & 0o170000 == 0o100000:
-            yield name, size
+            yield name, size, stream
         else:
             stream.skip(size)
         stream.skip(-size % 4)
@@ -159,14 +162,14 @@ def look(stream: Stream) -> t.Dict[str, t.Any]:
     modprobe: t.Dict[str, str] = {}
     version = None
     count = 0
-    for name, size in entries(stream):
+    for name, size, data in entries(stream):
         count += 1
         if NVIDIA.search(name):
-            version = module_version(name, stream.take(size))
+            version = module_version(name, data.take(size))
         elif MODPROBE.search(name):
-            modprobe[name] = stream.take(size).decode("utf-8", "replace")
+            modprobe[name] = data.take(size).decode("utf-8", "replace")
         else:
-            stream.skip(size)
+            data.skip(size)
         if MODULE.search(name):
             modules.append(name)
     if count == 0:
