@@ -28,4 +28,4 @@ for program in /usr/sbin/modprobe /usr/sbin/rmmod /usr/sbin/insmod /usr/sbin/lsm
     ln -s "$player" "$program"
 done
 
-systemctl enable simkernel-coldplug.service
+systemctl enable simkernel-coldplug.service simkernel-udev.path

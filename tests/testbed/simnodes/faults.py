@@ -9,7 +9,7 @@ import shlex
 import typing as t
 
 from . import nodes
-from .shell import TestbedError
+from .shell import TESTBED, TestbedError, run
 
 #: Fault: what its words after ``on`` mean.
 FAULTS = {
@@ -18,6 +18,11 @@ FAULTS = {
     "gpu-not-initialised": "[INDEX] the module could not start the GPU",
     "smi-hang": "nvidia-smi hangs, and a grandchild of it keeps its pipe open",
 }
+
+#: What the roles can repair: scripts that run in the node.
+SCRIPTS = TESTBED / "damage"
+DAMAGE = tuple(sorted(path.stem for path in SCRIPTS.glob("*.sh")))
+TAKES_A_REBOOT = ("device-mode-0600", "nouveau-loaded")
 
 DIRECTORY = "/etc/simgpu/faults"
 
@@ -43,44 +48,7 @@ def damage(node: str, name: str) -> None:
     if name not in DAMAGE:
         raise TestbedError("no damage %r; there are: %s" % (name, ", ".join(DAMAGE)))
     nodes.existing(node)
-    script, reboot = DAMAGE[name]
-    nodes.execute(node, "bash", "-euo", "pipefail", "-c", script)
-    if reboot:
+    script = (SCRIPTS / (name + ".sh")).read_bytes()
+    run("docker", "exec", "--interactive", nodes.container(node), "bash", "-euo", "pipefail", "-s", binary_input=script)
+    if name in TAKES_A_REBOOT:
         nodes.reboot(node)
-
-
-#: Damage: the script that does it in the node, and whether a reboot completes it.
-DAMAGE: t.Dict[str, t.Tuple[str, bool]] = {
-    # nouveau back in the initramfs of every kernel, with nothing that keeps it from the GPU.
-    "nouveau-loaded": (
-        """
-        grep -rlE '^\\s*(blacklist|install|options)\\s+nouveau' /etc/modprobe.d /usr/lib/modprobe.d | xargs -r rm
-        grep -qx nouveau /etc/initramfs-tools/modules || echo nouveau >> /etc/initramfs-tools/modules
-        update-initramfs -u -k all
-        """,
-        True,
-    ),
-    "toolkit-not-wired": (
-        """
-        python3 - <<'PYTHON'
-import json
-path = "/etc/docker/daemon.json"
-with open(path) as stream:
-    settings = json.load(stream)
-del settings["runtimes"]["nvidia"]
-with open(path, "w") as stream:
-    json.dump(settings, stream, indent=4)
-PYTHON
-        systemctl restart docker
-        """,
-        False,
-    ),
-    "device-mode-0600": (
-        """
-        sed -i -E '/^[[:space:]]*options[[:space:]]+nvidia[[:space:]]/d' /etc/modprobe.d/*.conf
-        echo 'options nvidia NVreg_DeviceFileMode=0600' > /etc/modprobe.d/zz-damage.conf
-        """,
-        True,
-    ),
-    "uvm-missing": ("rm /dev/nvidia-uvm /dev/nvidia-uvm-tools", False),
-}

@@ -70,7 +70,9 @@ def _initramfs_stage(kernel: str) -> None:
 
 
 def coldplug(_arguments: t.Sequence[str]) -> int:
-    """udev's coldplug in the root file system."""
+    """udev's coldplug in the root file system: it hears again of all that happened in the initramfs."""
+    for name in modules.loaded():
+        modules.announce(name)
     aliases = _device_aliases()
     if aliases:
         _load(modules.resolve("--use-blacklist", "--all", *aliases).stdout, running_kernel())

@@ -9,7 +9,7 @@ import os
 import sys
 import typing as t
 
-from . import boot, modules
+from . import boot, modules, udev
 
 PROGRAMS: t.Dict[str, t.Callable[[t.Sequence[str]], int]] = {
     "modprobe": modules.modprobe,
@@ -23,6 +23,7 @@ COMMANDS: t.Dict[str, t.Callable[[t.Sequence[str]], int]] = {
     "boot": boot.boot,
     "coldplug": boot.coldplug,
     "modules-load": boot.modules_load,
+    "udev": udev.play,
     "sync-faults": boot.sync_faults,
     "kernels": boot.kernels,
 }

@@ -55,13 +55,17 @@ def users(name: str) -> t.List[str]:
 
 
 class Refused(Exception):
-    """The kernel, or an install command, would not let a module in or out; ``code`` is the errno."""
+    """The kernel, or an install command, would not let a module in; ``code`` is the errno."""
 
     def __init__(self, module: str, code: int, notes: str = "") -> None:
         super().__init__(module)
         self.module = module
         self.code = code
         self.notes = notes
+
+
+class NotRemoved(Exception):
+    """A module cannot be unloaded; the text says why, in kmod's words."""
 
 
 def resolve(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -92,6 +96,8 @@ def _run_command(command: str) -> None:
 def insert(path: str, options: t.Dict[str, str], kernel: str) -> None:
     """Load one module file, as insmod does; nothing happens when it is loaded already."""
     name = re.sub(r"\.ko(\.\w+)?$", "", os.path.basename(path)).replace("-", "_")
+    if os.geteuid() != 0:
+        raise Refused(name, errno.EPERM)
     info = _modinfo(path) if name.startswith("nvidia") else {}
     with _locked():
         modules = loaded()
@@ -104,11 +110,15 @@ def insert(path: str, options: t.Dict[str, str], kernel: str) -> None:
         _store(modules)
         taint = ("P" if info.get("license") == "NVIDIA" else "") + "OE" if info else ""
         views.show_module(name, info.get("version", ""), taint)
-    # Without the lock: a rule may call modprobe.
-    udev.module_added(name)
+    announce(name)
+
+
+def announce(name: str) -> None:
+    """Tell udev of a loaded module and of the GPUs that it has bound."""
+    udev.announce_module(name)
     for device in present_devices():
         if name == "nvidia" and views.driver_of(device.address) == name:
-            udev.device_bound(device.address, name)
+            udev.announce_bound(device.address, name)
 
 
 @contextlib.contextmanager
@@ -166,14 +176,16 @@ def _start(name: str, info: t.Dict[str, str], options: t.Dict[str, str]) -> int:
 def remove(name: str) -> None:
     """Unload a module that nobody uses."""
     name = name.replace("-", "_")
+    if os.geteuid() != 0:
+        raise NotRemoved("could not remove '%s': Operation not permitted" % name)
     with _locked():
         modules = loaded()
         if name not in modules:
-            raise Refused(name, errno.ENOENT, "Module %s is not currently loaded" % name)
+            raise NotRemoved("Module %s is not currently loaded" % name)
         if users(name):
-            raise Refused(name, errno.EBUSY, "Module %s is in use by: %s" % (name, " ".join(users(name))))
+            raise NotRemoved("Module %s is in use by: %s" % (name, " ".join(users(name))))
         if name == "nvidia" and _programs_that_hold():
-            raise Refused(name, errno.EBUSY, "Module %s is in use" % name)
+            raise NotRemoved("Module %s is in use" % name)
         _stop(name)
         del modules[name]
         _store(modules)
@@ -226,20 +238,17 @@ def modprobe(arguments: t.Sequence[str]) -> int:
         plan = resolve(*arguments)
         sys.stderr.write(plan.stderr)
         follow(plan.stdout, running_kernel())
+    except NotRemoved as refusal:
+        if not quiet:
+            _complain("modprobe: FATAL: %s" % refusal)
+        return 1
     except Refused as refusal:
         if not quiet:
-            _report(refusal)
+            if refusal.notes:
+                _complain("modprobe: ERROR: %s" % refusal.notes)
+            _complain("modprobe: ERROR: could not insert '%s': %s" % (refusal.module, os.strerror(refusal.code)))
         return 1
     return plan.returncode
-
-
-def _report(refusal: Refused) -> None:
-    """In modprobe's own words."""
-    not_removed = refusal.code in (errno.EBUSY, errno.ENOENT)
-    if refusal.notes:
-        _complain("modprobe: %s: %s" % ("FATAL" if not_removed else "ERROR", refusal.notes))
-    if not not_removed:
-        _complain("modprobe: ERROR: could not insert '%s': %s" % (refusal.module, os.strerror(refusal.code)))
 
 
 def _complain(text: str) -> None:
@@ -253,7 +262,7 @@ def _remove_with_unused(name: str) -> None:
     if name not in loaded():
         known = subprocess.run([str(REAL / "modinfo"), name], capture_output=True, check=False)
         if known.returncode != 0:
-            raise Refused(name, errno.ENOENT, "Module %s not found." % name)
+            raise NotRemoved("Module %s not found." % name)
         return
     remove(name)
     for module in below:
@@ -266,8 +275,8 @@ def rmmod(arguments: t.Sequence[str]) -> int:
     for name in (argument for argument in arguments if not argument.startswith("-")):
         try:
             remove(name)
-        except Refused as refusal:
-            _complain("rmmod: ERROR: " + refusal.notes)
+        except NotRemoved as refusal:
+            _complain("rmmod: ERROR: %s" % refusal)
             code = 1
     return code
 

@@ -11,14 +11,20 @@ module and never /dev/nvidia-uvm, here as in life: GROUP= or MODE= for KERNEL=="
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import re
 import shlex
 import subprocess
+import time
 import typing as t
 from pathlib import Path
 
+from .machine import RUN
 from .views import PCI_DEVICES, SYS_MODULE
+
+#: Events that wait, a file for each; their names sort by age.
+QUEUE = RUN / "uevents"
 
 #: A file in an earlier directory hides its namesake in a later one.
 RULES = (Path("/etc/udev/rules.d"), Path("/run/udev/rules.d"), Path("/usr/lib/udev/rules.d"))
@@ -31,29 +37,45 @@ class Event(t.NamedTuple):
     """What the kernel says, and the directory in sysfs that it speaks of."""
 
     values: t.Dict[str, str]
-    directory: Path
+    directory: str
 
 
-def module_added(name: str) -> None:
+def announce_module(name: str) -> None:
     values = {"ACTION": "add", "SUBSYSTEM": "module", "KERNEL": name, "DEVPATH": "/module/" + name}
-    _play(Event(values, SYS_MODULE / name))
+    _queue(Event(values, str(SYS_MODULE / name)))
 
 
-def device_bound(address: str, driver: str) -> None:
+def announce_bound(address: str, driver: str) -> None:
     path = "/bus/pci/devices/" + address
     values = {"ACTION": "bind", "SUBSYSTEM": "pci", "KERNEL": address, "DRIVER": driver, "DEVPATH": path}
-    _play(Event(values, PCI_DEVICES / address))
+    _queue(Event(values, str(PCI_DEVICES / address)))
 
 
-def _play(event: Event) -> None:
-    """Go through all rules, then run what they ask for, as udevd does."""
-    commands: t.List[t.List[str]] = []
+def _queue(event: Event) -> None:
+    """udevd works beside whoever loaded a module: simkernel-udev.path sees the file and starts play()."""
+    QUEUE.mkdir(exist_ok=True)
+    name = "%020d" % time.monotonic_ns()
+    partial = QUEUE.with_name(name)
+    partial.write_text(json.dumps(event))
+    partial.rename(QUEUE / name)
+
+
+def play(_arguments: t.Sequence[str]) -> int:
+    """Work off the queue, one event after the other."""
+    for file in sorted(QUEUE.iterdir()):
+        event = Event(*json.loads(file.read_text()))
+        file.unlink()
+        # As udevd does: first all rules, then what they ask for.
+        for command in [command for line in _rule_lines() for command in _commands(line, event)]:
+            subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+    return 0
+
+
+def _rule_lines() -> t.Iterator[str]:
     for path in _rule_files():
         for line in path.read_text().replace("\\\n", " ").splitlines():
             if "RUN" in line and not line.lstrip().startswith("#"):
-                commands += _commands(line, event)
-    for command in commands:
-        subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+                yield line
 
 
 def _rule_files() -> t.List[Path]:
@@ -78,9 +100,9 @@ def _holds(token: t.Match[str], event: Event) -> bool:
     """A match on something that is not played (an environment, a parent) does not hold: the rule is left out."""
     wanted = token["operator"] == "=="
     if token["key"] == "TEST":
-        return os.path.exists(event.directory / token["value"]) == wanted
+        return os.path.exists(os.path.join(event.directory, token["value"])) == wanted
     if token["key"] == "ATTR":
-        file = event.directory / token["attribute"]
+        file = Path(event.directory, token["attribute"] or "")
         value: t.Optional[str] = file.read_text().strip() if file.is_file() else None
     else:
         value = None if token["attribute"] else event.values.get(token["key"])
