@@ -13,13 +13,14 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import json
+import math
 import re
 import typing as t
 
 #: Deeper than any real configuration, and far from Python's recursion limit.
 MAX_DEPTH = 100
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACES = (" ", "\t", "\r", "\n")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _BLANK_LINES = re.compile(r"(\r?\n)(?:[ \t]*\r?\n)+")
@@ -131,7 +132,7 @@ def check_settings(settings: t.Any, path: t.Tuple[str, ...] = ()) -> None:
             settings.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DaemonJsonError("setting %s: %r is not valid Unicode" % (_dotted(path), settings)) from error
-    elif isinstance(settings, float) and (settings != settings or settings in (float("inf"), float("-inf"))):
+    elif isinstance(settings, float) and not math.isfinite(settings):
         raise DaemonJsonError("setting %s: JSON has no number %r" % (_dotted(path), settings))
     elif not (settings is None or isinstance(settings, (bool, int, float))):
         raise DaemonJsonError("setting %s: JSON cannot carry a %s" % (_dotted(path), type(settings).__name__))
@@ -155,9 +156,10 @@ def _scan(text: str) -> _Node:
 
 
 def _skip(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    assert space is not None  # the pattern matches the empty string too
-    return space.end()
+    """Where the next thing that is not white space stands; the end of the text when there is none."""
+    while text[at : at + 1] in _SPACES:
+        at += 1
+    return at
 
 
 def _value(text: str, at: int, depth: int) -> _Node:

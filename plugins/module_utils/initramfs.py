@@ -1,0 +1,158 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rebuild the initramfs of every installed kernel that is not built from what is configured now, and prove it.
+
+A blacklist on disk is of no use while an initramfs from before loads nouveau. What is stale follows from digests that
+are recorded after each success, kernel by kernel, so a run that died half-way is finished by the next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .parse.initramfs import Content
+from .probe import initramfs as probe
+from .system import System, known, said
+
+#: An image grows when modules come in; it is written beside the old one before it takes its place.
+_GROWTH = 1.25
+_SPARE = 16 * 1024 * 1024
+
+_OWNER_TIMEOUT = 20.0
+_UPDATE_INITRAMFS = "/usr/sbin/update-initramfs"
+
+
+class InitramfsError(Exception):
+    """An image could not be rebuilt, or is not what it must be. The message says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    """One kernel's image before anything is done. ``stale`` says why it must be rebuilt; "" when it need not.
+
+    ``path`` is "" for a kernel that boots without an image: it gets none.
+    """
+
+    kernel: str
+    path: str
+    size: int
+    inputs: str
+    digest: str
+    stale: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One kernel afterwards. In check mode ``rebuilt`` is a prediction and what will be inside is not known."""
+
+    kernel: str
+    rebuilt: bool
+    reason: str
+    nouveau: t.Optional[bool]
+    blacklisted: t.Optional[bool]
+
+
+def rebuild(
+    system: System, blacklist: t.Sequence[str], timeout: float, check_mode: bool = False
+) -> t.Tuple[Result, ...]:
+    """Rebuild what is stale. ``timeout`` is in seconds, for one kernel."""
+    record = {k: dict(v) for k, v in (known(probe.read_record(system)) or {}).items()}
+    images = [_look(system, kernel, record.get(kernel, {})) for kernel in known(probe.installed_kernels(system)) or ()]
+    if not check_mode and any(image.stale for image in images):
+        tool = _tool(system)
+        # A kernel that is gone leaves the record with it.
+        record = {image.kernel: record[image.kernel] for image in images if image.kernel in record}
+        for image in images:
+            if image.stale:
+                record[image.kernel] = _rebuild_one(system, tool, image, blacklist, timeout)
+                system.write(probe.RECORD, probe.record_text(record).encode("utf-8"))
+    unknown: t.Dict[str, t.Any] = {}
+    return tuple(
+        _result(image, unknown if check_mode and image.stale else record.get(image.kernel, unknown)) for image in images
+    )
+
+
+def _result(image: Image, entry: t.Mapping[str, t.Any]) -> Result:
+    return Result(image.kernel, bool(image.stale), image.stale, entry.get("nouveau"), entry.get("blacklisted"))
+
+
+def _look(system: System, kernel: str, recorded: t.Mapping[str, t.Any]) -> Image:
+    inputs = known(probe.inputs_digest(system, kernel)) or ""
+    path = known(probe.image_path(system, kernel))
+    if path is None:
+        return Image(kernel, "", 0, inputs, "", "")
+    status = known(system.stat(path))
+    digest = known(probe.image_digest(system, path)) or ""
+    stale = ""
+    if not recorded:
+        stale = "its image was not built by this module"
+    elif recorded.get("inputs") != inputs:
+        stale = "its configuration or modules have changed since its image was built"
+    elif recorded.get("image") != digest:
+        stale = "its image was changed by somebody else"
+    return Image(kernel, path, status.size if status else 0, inputs, digest, stale)
+
+
+def _rebuild_one(
+    system: System, tool: str, image: Image, blacklist: t.Sequence[str], timeout: float
+) -> t.Dict[str, t.Any]:
+    """Rebuild, read back, and return the entry for the record."""
+    _need_space(system, image)
+    command = system.run(_command(tool, image, blacklist), timeout)
+    if command.rc != 0:
+        raise InitramfsError("the initramfs of kernel %s could not be rebuilt: %s" % (image.kernel, said(command)))
+    digest = known(probe.image_digest(system, image.path)) or ""
+    if digest == image.digest:
+        raise InitramfsError(
+            "%s ended well, but left %s as it was; is update_initramfs=no in"
+            " /etc/initramfs-tools/update-initramfs.conf? It said: %s" % (command.argv[0], image.path, said(command))
+        )
+    inside = known(probe.read_image(system, image.path))
+    if inside is None:
+        raise InitramfsError("what is inside %s is not known" % image.path)
+    _refuse_nouveau(image, inside, blacklist)
+    return probe.record_entry(image.inputs, digest, inside)
+
+
+def _refuse_nouveau(image: Image, inside: Content, blacklist: t.Sequence[str]) -> None:
+    if "nouveau" in blacklist and inside.nouveau and not inside.blacklisted:
+        raise InitramfsError(
+            "%s was just rebuilt, and still holds nouveau without a blacklist for it, so kernel %s would bind the GPU"
+            " to nouveau at boot. Something puts it in: look for nouveau in /etc/initramfs-tools/modules and"
+            " /etc/dracut.conf.d, take it out, and see that /etc/modprobe.d has the blacklist"
+            % (image.path, image.kernel)
+        )
+
+
+def _need_space(system: System, image: Image) -> None:
+    folder, needed = image.path.rpartition("/")[0], int(image.size * _GROWTH) + _SPARE
+    free = system.free_bytes(folder)
+    if free < needed:
+        raise InitramfsError(
+            "%s has %d MiB free; to rebuild the initramfs of kernel %s takes about %d MiB. Remove kernels that are no"
+            " longer used (apt-get autoremove --purge, dnf remove --oldinstallonly)"
+            % (folder, free >> 20, image.kernel, needed >> 20)
+        )
+
+
+def _tool(system: System) -> str:
+    """``initramfs-tools`` or ``dracut``. Where dracut builds the images, update-initramfs may be only a shim of it."""
+    owner = system.run(["dpkg-query", "--search", _UPDATE_INITRAMFS], _OWNER_TIMEOUT)
+    if owner.rc == 0 and owner.stdout.partition(":")[0] == "initramfs-tools":
+        return "initramfs-tools"
+    if system.run(["dracut", "--version"], _OWNER_TIMEOUT).missing:
+        raise InitramfsError(
+            "neither initramfs-tools nor dracut is installed, so no initramfs can be rebuilt; install the one that the"
+            " distribution uses"
+        )
+    return "dracut"
+
+
+def _command(tool: str, image: Image, blacklist: t.Sequence[str]) -> t.List[str]:
+    if tool == "initramfs-tools":
+        return ["update-initramfs", "-u", "-k", image.kernel]
+    # An image that is made for any machine (hostonly=no) leaves /etc/modprobe.d out: the modules must stay out too.
+    omit = ["--omit-drivers", " ".join(blacklist)] if blacklist else []
+    return ["dracut", "--force", *omit, image.path, "--kver", image.kernel]

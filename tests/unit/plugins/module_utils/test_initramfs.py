@@ -1,0 +1,312 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every kernel's initramfs is rebuilt when it is stale and only then, read back, and recorded only after success.
+
+``Node`` is a real folder tree seen as the root of a machine, with a builder that copies modprobe.d into its images.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import initramfs
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
+
+OLD, NEW = "6.12.48+deb13-amd64", "6.12.57+deb13-amd64"
+BLACKLIST = ("nouveau", "nova_core")
+RECORD = "/var/lib/goldennode/initramfs.json"
+
+
+class Node(System):
+    def __init__(self, root, kernels=(OLD, NEW), tool="initramfs-tools"):
+        self.root = str(root)
+        self.tool = tool
+        self.clock = 1_700_000_000
+        self.free = 1 << 30
+        self.commands = []
+        self.builder = {}  # rc, stderr, idle: what the builder does instead
+        self.forced = ""  # a module that the builder always puts in
+        for kernel in kernels:
+            self.put("/boot/vmlinuz-" + kernel, "kernel")
+            os.makedirs(self.real("/lib/modules/" + kernel))
+            self.put(self.image(kernel), json.dumps({"modules": ["nouveau.ko"], "modprobe": {}}))
+        self.blacklist("blacklist nouveau\n")
+
+    def image(self, kernel):
+        return ("/boot/initrd.img-%s" if self.tool == "initramfs-tools" else "/boot/initramfs-%s.img") % kernel
+
+    def blacklist(self, text):
+        self.put("/etc/modprobe.d/goldennode-blacklist.conf", text)
+
+    def real(self, path):
+        return self.root + path
+
+    def put(self, path, text):
+        self.clock += 10
+        os.makedirs(os.path.dirname(self.real(path)), exist_ok=True)
+        with open(self.real(path), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.utime(self.real(path), (self.clock, self.clock))
+
+    def record(self):
+        with open(self.real(RECORD), encoding="utf-8") as stream:
+            return json.load(stream)["kernels"]
+
+    # The machine, below another root
+
+    def read_bytes(self, path, limit=1 << 22):
+        return super().read_bytes(self.real(path), limit)
+
+    def stat(self, path):
+        return super().stat(self.real(path))
+
+    def listdir(self, path):
+        return super().listdir(self.real(path))
+
+    def file_state(self, path):
+        return super().file_state(self.real(path))
+
+    def write(self, path, content, like=None):
+        super().write(self.real(path), content, like)
+
+    def free_bytes(self, folder):
+        assert folder == "/boot"
+        return self.free
+
+    def run(self, argv, timeout, **_options):
+        words = tuple(argv)
+        assert timeout > 0
+        if words[0] == "python3":
+            with open(self.real(words[-1]), encoding="utf-8") as stream:
+                return Command("host", words, 0, stream.read() + "\n")
+        self.commands.append(" ".join(words))
+        if words[0] == "dpkg-query":
+            if self.tool == "initramfs-tools":
+                return Command("host", words, 0, "initramfs-tools: /usr/sbin/update-initramfs\n")
+            if self.tool == "ubuntu-dracut":
+                return Command("host", words, 0, "dracut: /usr/sbin/update-initramfs\n")
+            return Command("host", words, missing=True, error="dpkg-query is not installed")
+        if words == ("dracut", "--version"):
+            return Command("host", words, missing=self.tool == "none", rc=None if self.tool == "none" else 0)
+        return self.build(words)
+
+    def build(self, words):
+        if self.builder:
+            return Command("host", words, self.builder.get("rc", 0), "", self.builder.get("stderr", ""))
+        kernel = words[-1]
+        modprobe = {}
+        folder = self.real("/etc/modprobe.d")
+        for name in os.listdir(folder) if self.tool == "initramfs-tools" else ():
+            with open(os.path.join(folder, name), encoding="utf-8") as stream:
+                modprobe["etc/modprobe.d/" + name] = stream.read()
+        omitted = words[words.index("--omit-drivers") + 1].split() if "--omit-drivers" in words else []
+        modules = [m + ".ko" for m in ("nouveau", "ext4") if m not in omitted]
+        modules += [self.forced] if self.forced else []
+        self.put(self.image(kernel), json.dumps({"modules": modules, "modprobe": modprobe, "nvidia_version": "580.1"}))
+        return Command("host", words, 0)
+
+    @property
+    def builds(self):
+        return [c for c in self.commands if not c.startswith("dpkg-query") and c != "dracut --version"]
+
+
+def rebuild(node, blacklist=BLACKLIST, **options):
+    node.commands.clear()
+    return initramfs.rebuild(node, blacklist, 600, **options)
+
+
+def refused(node, **options):
+    with pytest.raises((initramfs.InitramfsError, SystemFailure)) as caught:
+        rebuild(node, **options)
+    return str(caught.value)
+
+
+def test_every_kernel_is_rebuilt_once(tmp_path):
+    node = Node(tmp_path)
+    results = rebuild(node)
+    assert node.builds == ["update-initramfs -u -k " + OLD, "update-initramfs -u -k " + NEW]
+    assert [(r.kernel, r.rebuilt, r.nouveau, r.blacklisted) for r in results] == [
+        (OLD, True, True, True),
+        (NEW, True, True, True),
+    ]
+    assert node.record()[NEW]["nvidia_version"] == "580.1"
+    again = rebuild(node)
+    assert node.commands == []
+    assert [(r.rebuilt, r.reason, r.nouveau, r.blacklisted) for r in again] == [(False, "", True, True)] * 2
+
+
+def test_a_changed_blacklist_makes_all_stale(tmp_path):
+    node = Node(tmp_path)
+    rebuild(node)
+    node.blacklist("blacklist nouveau\noptions nouveau modeset=0\n")
+    results = rebuild(node)
+    assert {r.reason for r in results} == {"its configuration or modules have changed since its image was built"}
+    assert len(node.builds) == 2
+
+
+def test_the_same_blacklist_written_again_makes_none_stale(tmp_path):
+    node = Node(tmp_path)
+    rebuild(node)
+    node.blacklist("blacklist nouveau\n")
+    assert not any(r.rebuilt for r in rebuild(node))
+
+
+def test_an_image_that_somebody_else_built_is_built_again(tmp_path):
+    node = Node(tmp_path)
+    rebuild(node)
+    node.put(node.image(OLD), '{"modules": ["nouveau.ko"], "modprobe": {}}')
+    assert [(r.kernel, r.reason) for r in rebuild(node) if r.rebuilt] == [
+        (OLD, "its image was changed by somebody else")
+    ]
+
+
+def test_a_new_kernel_is_built_and_a_removed_one_forgotten(tmp_path):
+    node = Node(tmp_path, kernels=(OLD,))
+    rebuild(node)
+    os.remove(node.real("/boot/vmlinuz-" + OLD))
+    os.remove(node.real(node.image(OLD)))
+    node.put(node.image(NEW), "{}")
+    os.makedirs(node.real("/lib/modules/" + NEW))
+    results = rebuild(node)
+    assert [(r.kernel, r.rebuilt, r.reason) for r in results] == [(NEW, True, "its image was not built by this module")]
+    assert list(node.record()) == [NEW]
+
+
+def test_a_kernel_that_boots_without_an_image_gets_none(tmp_path):
+    node = Node(tmp_path, kernels=(NEW,))
+    os.remove(node.real(node.image(NEW)))
+    results = rebuild(node)
+    assert [(r.kernel, r.rebuilt, r.nouveau) for r in results] == [(NEW, False, None)]
+    assert node.commands == []
+
+
+def test_killed_after_the_first_kernel_the_next_run_does_the_rest(tmp_path):
+    node = Node(tmp_path)
+    build = node.build
+
+    def die(words):
+        if words[-1] == NEW:
+            raise KeyboardInterrupt
+        return build(words)
+
+    node.build = die
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(node)
+    assert list(node.record()) == [OLD]
+    node.build = build
+    rebuild(node)
+    assert node.builds == ["update-initramfs -u -k " + NEW]
+
+
+def test_no_kernel_no_work(tmp_path):
+    assert rebuild(Node(tmp_path, kernels=())) == ()
+
+
+# Tools
+
+
+def test_dracut_leaves_the_modules_out(tmp_path):
+    """An image for any machine has no /etc/modprobe.d in it."""
+    node = Node(tmp_path, kernels=(NEW,), tool="dracut")
+    results = rebuild(node)
+    assert node.builds == [
+        "dracut --force --omit-drivers nouveau nova_core /boot/initramfs-%s.img --kver %s" % (NEW, NEW)
+    ]
+    assert [(r.rebuilt, r.nouveau, r.blacklisted) for r in results] == [(True, False, False)]
+
+
+def test_an_update_initramfs_that_belongs_to_dracut_is_passed_by(tmp_path):
+    node = Node(tmp_path, kernels=(NEW,), tool="ubuntu-dracut")
+    rebuild(node)
+    assert node.builds[0].startswith("dracut --force ")
+
+
+def test_no_tool(tmp_path):
+    assert refused(Node(tmp_path, tool="none")).startswith("neither initramfs-tools nor dracut is installed")
+
+
+# What is refused
+
+
+def test_nouveau_that_stays_inside_without_a_blacklist(tmp_path):
+    """Case 015."""
+    node = Node(tmp_path, kernels=(NEW,), tool="dracut")
+    node.forced = "kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz"
+    message = refused(node)
+    assert message.startswith(
+        "/boot/initramfs-%s.img was just rebuilt, and still holds nouveau without a blacklist" % NEW
+    )
+    assert not os.path.exists(node.real(RECORD))
+    assert refused(node) == message  # no success, no record: the next run tries again
+
+
+def test_nouveau_may_stay_where_it_is_not_blacklisted(tmp_path):
+    node = Node(tmp_path, kernels=(NEW,))
+    node.blacklist("")
+    assert rebuild(node, blacklist=())[0].nouveau
+
+
+def test_a_failed_build_is_told_in_the_tools_words_and_not_recorded(tmp_path):
+    node = Node(tmp_path)
+    node.builder = {"rc": 1, "stderr": "cpio: write error: No space left on device\n"}
+    message = refused(node)
+    assert message == (
+        "the initramfs of kernel %s could not be rebuilt: update-initramfs -u -k %s: rc 1: "
+        "cpio: write error: No space left on device" % (OLD, OLD)
+    )
+    assert not os.path.exists(node.real(RECORD))
+
+
+def test_a_builder_that_does_nothing_is_not_believed(tmp_path):
+    node = Node(tmp_path)
+    node.builder = {"rc": 0, "stderr": "update-initramfs: Not updating initramfs."}
+    message = refused(node)
+    assert "left /boot/initrd.img-%s as it was; is update_initramfs=no in" % OLD in message
+
+
+def test_an_image_that_cannot_be_read_back_is_not_believed(tmp_path):
+    node = Node(tmp_path)
+    run = node.run
+
+    def unreadable(argv, timeout, **options):
+        if argv[0] == "python3":
+            return Command("host", tuple(argv), 1, "", "not an archive")
+        return run(argv, timeout, **options)
+
+    node.run = unreadable
+    assert "could not be read" in refused(node)
+    assert not os.path.exists(node.real(RECORD))
+
+
+def test_a_full_boot_is_told_before_the_build(tmp_path):
+    node = Node(tmp_path)
+    node.free = 15 << 20
+    assert refused(node) == (
+        "/boot has 15 MiB free; to rebuild the initramfs of kernel %s takes about 16 MiB. Remove kernels that are no "
+        "longer used (apt-get autoremove --purge, dnf remove --oldinstallonly)" % OLD
+    )
+    assert node.builds == []
+
+
+def test_a_record_that_is_not_understood(tmp_path):
+    node = Node(tmp_path)
+    node.put(RECORD, '{"schema": 99}')
+    assert "initramfs.json is not of schema 1; delete it" in refused(node)
+
+
+# Check mode
+
+
+def test_check_mode_names_the_kernels_and_changes_nothing(tmp_path):
+    node = Node(tmp_path)
+    rebuild(node)
+    node.put(node.image(OLD), "{}")
+    results = rebuild(node, check_mode=True)
+    assert [(r.kernel, r.rebuilt, r.nouveau) for r in results] == [(OLD, True, None), (NEW, False, True)]
+    assert node.commands == []
+    assert [r.kernel for r in rebuild(node) if r.rebuilt] == [OLD]
