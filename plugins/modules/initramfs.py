@@ -73,7 +73,7 @@ kernels:
       type: str
       sample: its configuration or modules have changed since its image was built
     nouveau:
-      description: The image holds nouveau (or nova_core). Null where there is no image, and for one that check mode predicts.
+      description: The image holds nouveau. Null where there is none, and for one that check mode predicts.
       type: bool
       sample: false
     blacklisted:
