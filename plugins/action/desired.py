@@ -131,7 +131,7 @@ class _Preparation:
     def _locks(self, bundle: Bundle) -> t.Dict[str, t.Dict[str, t.Any]]:
         """The lock of each platform that has one that fits.
 
-        A lock that does not fit is a problem, but not while a new one is being made: then the others wait for their turn.
+        A lock that does not fit is a problem, but not while a new one is being made: the others wait for their turn.
         """
         found = {}
         for key, platform in bundle.platforms.items():
@@ -165,8 +165,9 @@ class _Preparation:
             return None
         asked = settings["golden"]["golden_container_injections"]
         if list(asked) != desired.settings["golden"]["golden_container_injections"]:
-            off = "toolkit_cdi is false"
-            reason = "Docker %s does not read it" % lock["docker"]["version"] if settings["toolkit"]["toolkit_cdi"] else off
+            reason = "Docker %s does not read it" % lock["docker"]["version"]
+            if not settings["toolkit"]["toolkit_cdi"]:
+                reason = "toolkit_cdi is false"
             self.warnings.append("%s: cdi is left out of golden_container_injections: %s" % (lock["platform"], reason))
         return desired
 

@@ -71,8 +71,8 @@ _UPDATE_FAILURES: t.Tuple[t.Tuple[str, str, str], ...] = (
     (
         r"SHA1 is not considered secure|is not bound.*SHA1",
         "the repository's key is bound by a SHA1 signature, which this system no longer accepts",
-        "Use the vendor's repository for this release of the distribution, which has a newer key; the same key again, or "
-        "trusted=yes, is no answer",
+        "Use the vendor's repository for this release of the distribution, which has a newer key; the same key again "
+        "is no answer, and trusted=yes is none either",
     ),
     (
         r"Conflicting values set for option Signed-By",

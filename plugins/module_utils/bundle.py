@@ -71,7 +71,7 @@ class BundleError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """One package repository. ``key`` is the armoured key itself; a suite that ends in / is flat and has no components."""
+    """One package repository. ``key`` is the armoured key itself; a suite that ends in / has no components."""
 
     name: str
     uris: t.Tuple[str, ...]
@@ -360,7 +360,7 @@ class _Reader:
             return None
         flat = [suite for suite in fields["suites"] if suite.endswith("/")]
         if flat and fields.get("components"):
-            fix = "Leave components out, or take the / away: a suite that ends in / is a flat repository and has no components"
+            fix = "Leave components out, or take the / away: a suite that ends in / is a flat repository"
             self.problem(
                 path + ".components", list(fields["components"]), "cannot stand beside the suite %s" % flat[0], fix
             )

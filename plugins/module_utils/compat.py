@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What cannot work together, as tables with their sources, and the refusals that follow from them.
 
-Pure. Only what is known is refused, with both sides named and a pair that works. What the tables do not know yet, a newer
-branch above all, is a warning. Marks: [V] read in the vendor's own source; [2] in a public source that is not the
+Pure. Only what is known is refused, with both sides named and a pair that works. What the tables do not know yet, such
+as a newer branch, is a warning. Marks: [V] read in the vendor's own source; [2] in a public source that is not the
 vendor's. State of the tables: November 2026.
 """
 
@@ -22,7 +22,7 @@ Numbers = t.Tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Branch:
-    """A driver branch. ``eol`` is its last supported month as (year, month); ``cuda`` the level that its driver reports."""
+    """A driver branch. ``eol`` is its last supported month as (year, month); ``cuda`` the level that it reports."""
 
     cuda: t.Optional[Numbers]
     eol: t.Optional[Numbers] = None
@@ -31,8 +31,8 @@ class Branch:
     proprietary_modules: bool = True
 
 
-#: CUDA levels: 580 to 615 [2] and the vendor's redistribution manifests; older by pairing with the toolkit that came with
-#: them. End of life: data-center driver documentation of 615 and 620 [V], else [2].
+#: CUDA levels: 580 to 615 [2] and the vendor's redistribution manifests; older by pairing with the toolkit that came
+#: with them. End of life: data-center driver documentation of 615 and 620 [V], else [2].
 BRANCHES: t.Dict[int, Branch] = {
     450: Branch((11, 0), ended=True, open_modules=False),
     455: Branch((11, 1), ended=True, open_modules=False),
@@ -154,7 +154,7 @@ def _flavour_problems(bundle: PlatformBundle) -> t.List[Problem]:
 
 
 def _cuda_problems(bundle: PlatformBundle) -> t.List[Problem]:
-    """An image needs the driver of its own CUDA release, unless the bundle leans on one of CUDA's compatibility rules."""
+    """An image needs the driver of its own CUDA release, unless the bundle leans on CUDA's compatibility rules."""
     image, driver = bundle.image, bundle.driver
     cuda = _cuda(bundle)
     if cuda is None or cuda not in CUDA_DRIVERS or image.cuda_compat == "forward":

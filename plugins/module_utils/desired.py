@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one platform's nodes are wanted to be: every managed file, daemon setting and unit, from the lock and the role variables.
+"""What one platform's nodes are wanted to be, from lock and role variables: every managed file, daemon setting and unit.
 
 Pure, and the only place where these are rendered: the roles copy what stands here and the checks compare the node with
 the same object, so nothing that a role manages can lack a check.
@@ -18,7 +18,7 @@ from .lock import packages_of, version_numbers
 from .model import Desired, ManagedFile
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
-HEADER = "# Managed by goldennode.gpu: what is changed here by hand takes the golden mark away and is undone by the next run.\n"
+HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark away, and is undone by the next run.\n"
 
 #: First engine that reads CDI specifications (``features.cdi``).
 CDI_ENGINE = (25,)
@@ -91,7 +91,7 @@ def affects_node(variable: str) -> bool:
 
 
 def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
-    """Whether Docker on these nodes is to give GPUs out by CDI: it is asked for, and the engine can read a specification."""
+    """Whether Docker on these nodes is to give GPUs out by CDI: it is asked for, and the engine can read it."""
     return bool(settings["toolkit"]["toolkit_cdi"]) and version_numbers(lock["docker"]["version"]) >= CDI_ENGINE
 
 
@@ -114,7 +114,7 @@ def setting_problems(settings: Settings) -> t.List[Problem]:
         problems.append(Problem("device_access_mode", mode, "is not a mode in octal, as text", fix))
     expected = golden.get("golden_expected_gpus")
     if expected is not None and expected < 1:
-        fix = "Say how many GPUs this node has when it is whole; a host without one does not belong into the group gpu_nodes"
+        fix = "Say how many GPUs this node has when it is whole; a host without any is no GPU node"
         problems.append(Problem("golden_expected_gpus", expected, "is less than 1", fix))
     if not golden["golden_container_injections"]:
         fix = "Name at least one of runtime and cdi: without, no container would be proven"
@@ -213,7 +213,7 @@ def _daemon(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, t.An
 
 
 def _units(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, str]:
-    """Units that every node must have; nvidia-fabricmanager is wanted where NVSwitches are, which only the look knows."""
+    """Units that every node must have. nvidia-fabricmanager is for NVSwitches, of which only the look knows."""
     units = {
         "docker.service": "active+enabled",
         "containerd.service": "active+enabled",
@@ -262,68 +262,73 @@ def _blacklist(modules: t.Sequence[str]) -> str:
 
 
 def _nvidia_options(gid: t.Optional[int], mode: str) -> str:
-    """The driver's own tools put modes and groups back to these whenever they start, so udev rules alone cannot hold."""
+    """The driver's own tools put modes and groups back to these whenever they start; udev rules alone cannot hold."""
     options = "NVreg_ModifyDeviceFiles=1 NVreg_DeviceFileUID=0 NVreg_DeviceFileGID=%d NVreg_DeviceFileMode=%s"
     return HEADER + "options nvidia " + options % (gid, mode) + "\n"
 
 
 def _uvm_rules(group: str, mode: str) -> str:
-    """nvidia-uvm's nodes do not follow NVreg_*. The kernel may announce the module and not the nodes, hence both rules."""
-    nodes = "/dev/nvidia-uvm /dev/nvidia-uvm-tools"
-    return HEADER + (
-        'KERNEL=="nvidia-uvm*", OWNER="root", GROUP="%(group)s", MODE="%(mode)s"\n'
-        'ACTION=="add", SUBSYSTEM=="module", DEVPATH=="/module/nvidia_uvm", RUN+="/usr/bin/nvidia-modprobe -c 0 -u", '
-        'RUN+="/bin/chgrp %(group)s %(nodes)s", RUN+="/bin/chmod %(mode)s %(nodes)s"\n'
-    ) % {"group": group, "mode": mode, "nodes": nodes}
+    return HEADER + _UVM_RULE % {"group": group, "mode": mode, "nodes": _UVM_NODES}
 
 
 def _uvm_service(group: str, mode: str) -> str:
-    """Nodes of every GPU, of the control device (255) and of nvidia-uvm, before anything starts a container.
-
-    Nothing depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this
-    unit failed for everybody to see.
-    """
-    return HEADER + (
-        "[Unit]\n"
-        "Description=Load the NVIDIA driver and make its device nodes, before containers\n"
-        "After=systemd-modules-load.service systemd-udevd.service\n"
-        "Before=docker.service nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service\n"
-        "\n"
-        "[Service]\n"
-        "Type=oneshot\n"
-        "RemainAfterExit=yes\n"
-        "TimeoutStartSec=120\n"
-        "ExecStart=/sbin/modprobe nvidia\n"
-        "ExecStart=/sbin/modprobe nvidia-uvm\n"
-        "ExecStart=/usr/bin/nvidia-modprobe -c 255 -c 0 -u\n"
-        'ExecStart=/bin/sh -ec \'for minor in $$(sed -n "s/^Device Minor:[[:space:]]*//p"'
-        " /proc/driver/nvidia/gpus/*/information); do /usr/bin/nvidia-modprobe -c $$minor; done'\n"
-        "ExecStart=/bin/chgrp %(group)s /dev/nvidia-uvm /dev/nvidia-uvm-tools\n"
-        "ExecStart=/bin/chmod %(mode)s /dev/nvidia-uvm /dev/nvidia-uvm-tools\n"
-        "\n"
-        "[Install]\n"
-        "WantedBy=multi-user.target\n"
-    ) % {"group": group, "mode": mode}
+    return HEADER + _UVM_SERVICE % {"group": group, "mode": mode, "nodes": _UVM_NODES}
 
 
 def _agent_service(look_timeout: int) -> str:
-    """The look comes after all that it looks at. systemd's limit is the last resort: the look has limits of its own."""
-    return HEADER + (
-        "[Unit]\n"
-        "Description=Prove that the GPUs work, and renew the golden mark\n"
-        "After=docker.service goldennode-uvm.service nvidia-persistenced.service nvidia-fabricmanager.service "
-        "nvidia-cdi-refresh.service\n"
-        "\n"
-        "[Service]\n"
-        "Type=oneshot\n"
-        "RemainAfterExit=yes\n"
-        "TimeoutStartSec=%d\n"
-        "ExecStart=/usr/bin/python3 %s verify --boot\n"
-        "\n"
-        "[Install]\n"
-        "WantedBy=multi-user.target\n"
-    ) % (2 * look_timeout + 180, AGENT_PATH)
+    """systemd's limit is the last resort: the look has limits of its own."""
+    return HEADER + _AGENT_SERVICE % {"timeout": 2 * look_timeout + 180, "agent": AGENT_PATH}
 
+
+_UVM_NODES = "/dev/nvidia-uvm /dev/nvidia-uvm-tools"
+
+#: nvidia-uvm's nodes do not follow NVreg_*, and the kernel announces the module but never the nodes: MODE= is no use.
+_UVM_RULE = (
+    'ACTION=="add", SUBSYSTEM=="module", DEVPATH=="/module/nvidia_uvm", RUN+="/usr/bin/nvidia-modprobe -u -c 0", '
+    'RUN+="/bin/chgrp %(group)s %(nodes)s", RUN+="/bin/chmod %(mode)s %(nodes)s"\n'
+)
+
+#: Nodes of the control device (255), of every GPU and of nvidia-uvm, before anything starts a container. Nothing
+#: depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this unit failed
+#: for everybody to see.
+_UVM_SERVICE = """\
+[Unit]
+Description=Load the NVIDIA driver and make its device nodes, before containers
+After=systemd-modules-load.service systemd-udevd.service
+Before=docker.service nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+TimeoutStartSec=120
+ExecStart=/sbin/modprobe nvidia
+ExecStart=/sbin/modprobe nvidia-uvm
+ExecStart=/bin/sh -ec 'exec /usr/bin/nvidia-modprobe -c 255 \\
+    $$(sed -n "s/^Device Minor:[[:space:]]*/-c /p" /proc/driver/nvidia/gpus/*/information)'
+ExecStart=/usr/bin/nvidia-modprobe -u -c 0
+ExecStart=/bin/chgrp %(group)s %(nodes)s
+ExecStart=/bin/chmod %(mode)s %(nodes)s
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+#: Comes after all that it looks at.
+_AGENT_SERVICE = """\
+[Unit]
+Description=Prove that the GPUs work, and renew the golden mark
+After=docker.service goldennode-uvm.service nvidia-persistenced.service nvidia-fabricmanager.service
+After=nvidia-cdi-refresh.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+TimeoutStartSec=%(timeout)d
+ExecStart=/usr/bin/python3 %(agent)s verify --boot
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 _FACT = (
     "#!/usr/bin/python3\n"

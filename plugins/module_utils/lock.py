@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lock: a bundle resolved for one platform to exact package versions and digests. Its shape, its id, whether it fits.
+"""The lock, a bundle resolved for one platform to exact versions and digests: its shape, its id, and whether it fits.
 
 Pure. The shape is in docs/architecture.md; the file is written by machine and kept by people in version control.
 """

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which packages an axis of the bundle means on a platform, and to which axis a package belongs.
 
-Pure. Only the packages that must be named are listed: what they depend on by exact version enters the lock when the
-set is resolved. Names of NVIDIA's repository for Debian 13 are proven against the test bed's; those for Ubuntu follow the
-vendor's documentation and are proven when a lock is made: a name that no repository has is an error there.
+Pure. Only the packages that must be named are listed: what they depend on enters the lock when the set is resolved.
+Names of NVIDIA's repository for Debian 13 are tried on the test bed's; those for Ubuntu follow the vendor's
+documentation and are tried when a lock is made: a name that no repository has is an error there.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _TOOLKIT = (
 _FABRIC = r"nvidia-fabric-?manager(-\d+)?(-dev)?"
 #: NVIDIA's name in front, and not part of a driver: toolkit, CUDA, tools, pins.
 _NOT_DRIVER = re.compile(
-    r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|imex|nscq|visual-profiler|profiler"
-    r"|texture-tools|installer-cleanup|support$)|nvidia-openjdk"
+    r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|imex|nscq|visual-profiler"
+    r"|profiler|texture-tools|installer-cleanup|support$)|nvidia-openjdk"
 )
 _DRIVER = re.compile("|".join(glob.replace("*", ".*") for glob in DRIVER_GLOBS))
 _DOCKER = re.compile(r"docker-ce(-cli|-rootless-extras)?|containerd\.io|docker\.io|docker-cli|containerd|runc")
@@ -147,7 +147,7 @@ def kernel_packages(platform: str, kernel: Kernel, build: str) -> t.Tuple[Wanted
 
 
 def driver_packages(platform: str, driver: Driver) -> t.Tuple[Wanted, ...]:
-    """Modules, CUDA and management libraries, nvidia-smi, persistenced, nvidia-modprobe: what computing needs, no display.
+    """Modules, CUDA and management libraries, nvidia-smi, persistenced, nvidia-modprobe: computing, no display.
 
     :raises ValueError: when the source has no such packages for the platform
     """

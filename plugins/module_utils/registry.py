@@ -60,7 +60,7 @@ class Reference:
 
 
 def parse(reference: str) -> Reference:
-    """A reference as Docker reads it: the first part is a host when it looks like one, else the image is on Docker Hub."""
+    """A reference as Docker reads it: the first part is a host when it looks like one, else it is on Docker Hub."""
     name, _colon, tag = reference.rpartition(":")
     first, slash, rest = name.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):

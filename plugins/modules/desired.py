@@ -20,7 +20,7 @@ options:
   lock:
     description:
       - A lock that was just resolved, as RV(goldennode.gpu.lock_resolve#module:lock) has it.
-      - It is used in place of the file of its platform. Locks of other platforms that do not fit the bundle count as missing.
+      - It is used in place of the file of its platform. Locks of other platforms that do not fit count as missing.
     type: dict
   write:
     description: Write O(lock) beside the bundle. Nothing is written in check mode.
@@ -68,7 +68,7 @@ desired:
       description: The lock.
       type: dict
     files:
-      description: Every file that a role owns whole, by path; with role, mode (an integer), sha256, and content or source.
+      description: Every file that a role owns whole, by path, with role, mode (an integer), sha256, content or source.
       type: dict
     daemon:
       description: The settings wanted inside daemon.json.

@@ -12,8 +12,8 @@ version_added: 0.1.0
 author: the goldennode.gpu authors (@goldennode)
 description:
   - Finds the full version of every package that the bundle means on this node's platform, in a throw-away package root
-    made of the distribution's repositories and those of the bundle. The node's own package configuration is neither used
-    nor changed; only its proxies are.
+    made of the distribution's repositories and those of the bundle. The node's own package configuration is not
+    changed, and nothing of it is used but its proxies.
   - Adds what these packages need of the same vendors, so that nothing of the set stays without a version.
   - Proves by simulation that the whole set can be installed on this node.
   - Asks the registry for the digest of the bundle's image, where the bundle does not pin it.

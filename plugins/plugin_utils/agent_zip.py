@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the agent: module_utils and the locked pynvml.py in one zip that Python runs, the same bytes on every controller.
+"""Build the agent: module_utils and the locked pynvml.py in one zip that Python runs, the same bytes everywhere.
 
 Controller only. The digest of the zip is part of the desired digest, so nothing in it may depend on the time, the user
 or the zlib of the machine: names are sorted, dates fixed, nothing is compressed.

@@ -83,7 +83,7 @@ def validate(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Tuple[
     if value is None:
         return None, _missing(name, option) if option.get("required") else None
     if option["type"] == "str" and not isinstance(value, str):
-        fix = "Put quotes around it: YAML makes another kind of value of it, 432 of an unquoted 0660. %s" % _help(option)
+        fix = "Put quotes around it: YAML makes other values of text, 432 of an unquoted 0660. %s" % _help(option)
         return None, Problem(name, value, "is not text", fix)
     spec = {key: option[key] for key in ("type", "elements", "choices") if key in option}
     result = ArgumentSpecValidator({name: spec}).validate({name: value})
