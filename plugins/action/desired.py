@@ -16,10 +16,11 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.goldennode.gpu.plugins.module_utils import compat
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
-from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Bundle, BundleError, MISSING, Problem
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip, bundle_file, role_variables, yaml_file
 

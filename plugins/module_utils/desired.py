@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one platform's nodes are wanted to be, from lock and role variables: every managed file, daemon setting and unit.
+"""What one platform's nodes are wanted to be, from lock and role variables: files, daemon settings and units.
 
 Pure, and the only place where these are rendered: the roles copy what stands here and the checks compare the node with
 the same object, so nothing that a role manages can lack a check.
@@ -289,8 +289,8 @@ _UVM_RULE = (
 )
 
 #: Nodes of the control device (255), of every GPU and of nvidia-uvm, before anything starts a container. Nothing
-#: depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this unit failed
-#: for everybody to see.
+#: depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this unit
+#: failed for everybody to see.
 _UVM_SERVICE = """\
 [Unit]
 Description=Load the NVIDIA driver and make its device nodes, before containers

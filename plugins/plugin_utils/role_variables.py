@@ -17,6 +17,7 @@ import re
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Problem
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import yaml_file
 
@@ -37,7 +38,7 @@ class RoleVariables:
     defaults: t.Dict[str, t.Any]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def roles() -> t.Dict[str, RoleVariables]:
     """The public variables of every role."""
     found = {}
