@@ -50,7 +50,8 @@ def _packages(version: str, forgotten: t.Sequence[str]) -> t.Iterator[Package]:
         {
             **modules,
             **_commands("nvidia-container-toolkit-base"),
-            **{"/usr/lib/systemd/system/%s" % unit: Entry(_SOURCE / unit) for unit in units},
+            "/usr/lib/systemd/system/nvidia-cdi-refresh.path": Entry(_SOURCE / "nvidia-cdi-refresh.path"),
+            "/usr/lib/systemd/system/nvidia-cdi-refresh.service": Entry(_refresh_service(version)),
             config: Entry(_SOURCE / "config.toml"),
             environment: Entry(_SOURCE / "nvidia-cdi-refresh.env"),
         },
@@ -87,6 +88,13 @@ def _packages(version: str, forgotten: t.Sequence[str]) -> t.Iterator[Package]:
         {"/usr/share/libnvidia-container1/version": Entry(version + "\n")},
         {"Depends": "libc6, libcap2"},
     )
+
+
+def _refresh_service(version: str) -> str:
+    """Since 1.20 the unit makes the device nodes itself; before, a node without them got no specification."""
+    makes_nodes = tuple(map(int, version.split("."))) >= (1, 20)
+    command = "ExecStartPre=-/usr/bin/nvidia-ctk system create-device-nodes --control-devices --load-kernel-modules\n"
+    return fill(_SOURCE / "nvidia-cdi-refresh.service.in", {"BEFORE": command if makes_nodes else ""})
 
 
 def _commands(package: str) -> t.Dict[str, Entry]:

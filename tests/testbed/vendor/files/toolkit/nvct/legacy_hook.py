@@ -2,8 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """nvidia-container-runtime-hook: Docker's way for `--gpus`. The container's namespaces and cgroup exist already, so that
-files are bound into its root from within, and its device rules are changed behind the engine's and systemd's back: a
-`systemctl daemon-reload` may take the GPUs away again, as in life."""
+files are bound into its root from within, and its device rules are changed behind the engine's back."""
 
 from __future__ import annotations
 
