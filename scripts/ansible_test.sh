@@ -68,18 +68,23 @@ search_path() {
 
 kind=$1
 shift
+results=tests/output/junit/$kind
 sync_tree
 seed_pip
-python=$("$environment/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 options=()
 case $kind in
-    sanity) options+=(--junit) ;;  # every Python that is there: modules run on older ones too
-    units) options+=(--python "$python") ;;
+    # Programs of the test bed and of the repository are no part of the collection: ruff looks after them.
+    sanity) options+=(--junit --exclude tests/testbed/ --exclude tests/pool/ --exclude scripts/) ;;
+    units) options+=(--python "$("$environment/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')") ;;
+    units-all) kind=units options+=(--venv) ;;
 esac
 PATH=$(search_path)
 export PATH
+rm -rf "$tree/tests/output" "$results"
 status=0
 (cd "$tree" && "$environment/ansible-test" "$kind" --color no "${options[@]}" "$@") || status=$?
-mkdir -p tests/output/junit
-find "$tree/tests/output/junit" -name '*.xml' -exec cp {} tests/output/junit/ \; 2> /dev/null || true
+mkdir -p "$results"
+if [[ -d "$tree/tests/output/junit" ]]; then
+    cp "$tree"/tests/output/junit/*.xml "$results/"
+fi
 exit "$status"

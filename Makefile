@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# `make pool` shows the collection at work on three simulated nodes; `make test` tests all of it. `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+POOL := tests/testbed/inventory/pool.yml
+TESTBED := .venv/bin/python tests/testbed/testbed
+RUN_TESTS := .venv/bin/python scripts/run_tests.py
+
+.PHONY: help
+help:  ## List every target
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup:  ## Make the local environment with locked versions (.venv) and the collection link; done again only when needed
+	@scripts/setup.sh
+
+.PHONY: pool
+pool: setup  ## Start three simulated GPU nodes and take them to golden; again: a no-change run
+	@$(TESTBED) up --pool $(POOL)
+	@.venv/bin/ansible-playbook playbooks/site.yml --inventory $(POOL)
+
+.PHONY: pool-down
+pool-down: setup  ## Remove the simulated nodes, their snapshots and everything else that is theirs
+	@$(TESTBED) down --all
+
+.PHONY: test
+test: setup  ## Everything below down to molecule; closes with "N passed, N failed"
+	@$(RUN_TESTS)
+
+.PHONY: lint
+lint: setup  ## ansible-lint, yamllint, ruff, mypy, changelog
+	@$(RUN_TESTS) lint
+
+.PHONY: sanity
+sanity: setup  ## ansible-test sanity
+	@$(RUN_TESTS) sanity
+
+.PHONY: units
+units: setup  ## Unit tests, by ansible-test
+	@$(RUN_TESTS) units
+
+.PHONY: testbed-test
+testbed-test: setup  ## Tests of the simulated nodes themselves
+	@$(RUN_TESTS) testbed
+
+.PHONY: pool-test
+pool-test: setup  ## Faults, damage, killed runs, bad input: site.yml on simulated nodes
+	@$(RUN_TESTS) pool
+
+.PHONY: molecule
+molecule: setup  ## Molecule: a scenario for each role, and one for the whole pool
+	@$(RUN_TESTS) molecule
+
+.PHONY: test-slow
+test-slow: setup  ## What is too slow for every change: the unit tests on every Python that is here
+	@$(RUN_TESTS) slow
+
+.PHONY: bench
+bench: setup  ## Measure a no-change run of site.yml on the golden pool against a play that only gathers facts
+	@.venv/bin/python scripts/bench.py --inventory $(POOL)
+
+.PHONY: requirements
+requirements:  ## Resolve requirements/direct.txt into the locked lists (needs Python 3.11 and a newer one)
+	@scripts/lock_requirements.sh
+
+.PHONY: clean
+clean:  ## Remove what setup and the tests have made, but not the simulated nodes (make pool-down)
+	@rm -rf .venv .cache collections tests/output .mypy_cache .ruff_cache .pytest_cache .ansible
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the parts of the test suite, goes on after one that fails, and closes with a line that counts.
+
+A part that writes JUnit files counts its tests; any other counts as one. A part that ends badly without a failed test,
+or that should have run tests and ran none, counts as one failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = ROOT / ".venv" / "bin"
+JUNIT = ROOT / "tests" / "output" / "junit"
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One command. ``junit``: the folder below tests/output/junit where it writes its results; ``limit`` in seconds."""
+
+    name: str
+    command: t.Tuple[str, ...]
+    junit: t.Optional[str] = None
+    limit: int = 600
+    folder: str = "."
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    part: Part
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    remark: str = ""
+
+
+def _pytest(name: str, *arguments: str, limit: int) -> Part:
+    command = (str(BIN / "python"), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml")
+    return Part(name, (*command, str(JUNIT / name / "results.xml"), *arguments), junit=name, limit=limit)
+
+
+def _tool(name: str, *command: str, folder: str = ".") -> Part:
+    return Part(name, (str(BIN / command[0]), *command[1:]), folder=folder)
+
+
+GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
+    "lint": (
+        _tool("ansible-lint", "ansible-lint"),
+        _tool("yamllint", "yamllint", "--strict", "."),
+        _tool("ruff", "ruff", "check", "--quiet", "."),
+        _tool("ruff-format", "ruff", "format", "--quiet", "--check", "."),
+        _tool("mypy", "mypy", "plugins/module_utils"),
+        _tool("changelog", "antsibull-changelog", "lint"),
+    ),
+    "sanity": (Part("sanity", ("scripts/ansible_test.sh", "sanity"), junit="sanity", limit=1200),),
+    "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
+    "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1200),),
+    "pool": (_pytest("pool", "tests/pool", limit=2400),),
+    "molecule": (
+        Part("molecule", (str(BIN / "molecule"), "test", "--all"), junit="molecule", limit=1800),
+    ),
+    "slow": (Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),),
+}
+EVERYTHING = tuple(group for group in GROUPS if group != "slow")
+
+
+def main(argv: t.Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help="of %s; all but slow when none" % ", ".join(GROUPS))
+    groups = parser.parse_args(argv).groups or EVERYTHING
+    unknown = [group for group in groups if group not in GROUPS]
+    if unknown:
+        parser.error("no group %s; there are %s" % (", ".join(unknown), ", ".join(GROUPS)))
+    results = [run(part) for group in groups for part in GROUPS[group]]
+    print(summary(results), flush=True)
+    return 1 if any(result.failed for result in results) else 0
+
+
+def run(part: Part) -> Result:
+    print("\n== %s: %s" % (part.name, " ".join(part.command)), flush=True)
+    if part.junit:
+        shutil.rmtree(JUNIT / part.junit, ignore_errors=True)
+        (JUNIT / part.junit).mkdir(parents=True)
+    start = time.monotonic()
+    status = _execute(part)
+    return judge(part, status, _counts(part), time.monotonic() - start)
+
+
+def _execute(part: Part) -> t.Optional[int]:
+    """The exit status, or None when the part ran past its limit and was ended."""
+    environment = {
+        **os.environ,
+        "PATH": "%s%s%s" % (BIN, os.pathsep, os.environ.get("PATH", "")),
+        "PYTHONPATH": str(ROOT / "collections"),
+    }
+    process = subprocess.Popen(
+        part.command, cwd=ROOT / part.folder, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        return process.wait(part.limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        # What a part has started ends with it; also when we are interrupted.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def _counts(part: Part) -> t.Optional[t.Tuple[int, int, int]]:
+    """Passed, failed and skipped tests in the part's JUnit files; None for a part that writes none."""
+    if not part.junit:
+        return None
+    passed = failed = skipped = 0
+    for path in sorted((JUNIT / part.junit).rglob("*.xml")):
+        for case in ElementTree.parse(path).iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                failed += 1
+            elif case.find("skipped") is not None:
+                skipped += 1
+            else:
+                passed += 1
+    return passed, failed, skipped
+
+
+def judge(
+    part: Part, status: t.Optional[int], counts: t.Optional[t.Tuple[int, int, int]], seconds: float
+) -> Result:
+    passed, failed, skipped = counts or (0, 0, 0)
+    if status is None:
+        return Result(part, passed, failed + 1, skipped, seconds, "ended after its limit of %d s" % part.limit)
+    if status != 0:
+        # A tool that fails without a failed test has not done its work.
+        return Result(part, passed, failed or 1, skipped, seconds, "exit status %d" % status)
+    if counts is None:
+        return Result(part, 1, 0, 0, seconds)
+    if passed + failed == 0:
+        return Result(part, 0, 1, skipped, seconds, "no test was run")
+    return Result(part, passed, failed, skipped, seconds)
+
+
+def summary(results: t.Sequence[Result]) -> str:
+    lines = ["", "%-14s %7s %7s %8s %8s" % ("part", "passed", "failed", "skipped", "seconds")]
+    for r in results:
+        row = "%-14s %7d %7d %8d %8.0f  %s" % (r.part.name, r.passed, r.failed, r.skipped, r.seconds, r.remark)
+        lines.append(row.rstrip())
+    passed, failed, skipped = (sum(numbers) for numbers in zip(*((r.passed, r.failed, r.skipped) for r in results)))
+    lines += ["", "%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else "")]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
