@@ -23,6 +23,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import lock as lock
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip, bundle_file, role_variables, yaml_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 #: One for each ansible-playbook: the strategy loads this file before it forks, so all hosts of a run share it.
 RUN = "%s-%s-%d-%s" % (
@@ -171,23 +172,6 @@ class _Preparation:
                 reason = "toolkit_cdi is false"
             self.warnings.append("%s: cdi is left out of golden_container_injections: %s" % (lock["platform"], reason))
         return desired
-
-
-def plain(value: t.Any) -> t.Any:
-    """Plain Python data from what templating gives: no tags, no lazy containers, no strings of a kind of their own."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return "".join(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, t.Mapping):
-        return {plain(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [plain(item) for item in value]
-    return value
 
 
 def told(problems: t.Iterable[Problem]) -> str:

@@ -2,6 +2,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action goldennode.gpu.desired."""
 
 from __future__ import annotations
 
@@ -9,13 +10,16 @@ DOCUMENTATION = r"""
 module: desired
 short_description: Read and check bundle, locks and role variables, on the controller
 version_added: 0.1.0
-author: the goldennode.gpu authors (@goldennode)
+author:
+  - goldennode.gpu authors (@goldennode)
 description:
   - Reads the bundle that the variable C(bundle_file) names, the locks beside it and every public variable of the roles
     bundle, kernel, driver, docker, toolkit, device_access and golden, as the host has them.
   - Checks all of it at once and reports every problem in one message. No node is contacted.
   - Returns what the nodes of each platform are wanted to be. The platform of a host need not be known yet.
   - Runs on the controller as an action plugin.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes
 options:
   lock:
     description:
@@ -33,10 +37,9 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Can run in check mode and return changed status without writing the lock.
   diff_mode:
     support: none
-    description: Returns no details on what has changed.
+    details: A lock that is written is whole; version control shows what changed in it.
 seealso:
   - module: goldennode.gpu.lock_resolve
   - module: goldennode.gpu.node_verify

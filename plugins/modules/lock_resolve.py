@@ -2,6 +2,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""Resolve a bundle to a lock: arguments in, lock out."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ DOCUMENTATION = r"""
 module: lock_resolve
 short_description: Resolve a bundle to exact package versions and digests, without touching the node
 version_added: 0.1.0
-author: the goldennode.gpu authors (@goldennode)
+author:
+  - goldennode.gpu authors (@goldennode)
 description:
   - Finds the full version of every package that the bundle means on this node's platform, in a throw-away package root
     made of the distribution's repositories and those of the bundle. The node's own package configuration is not
@@ -18,6 +20,8 @@ description:
   - Proves by simulation that the whole set can be installed on this node.
   - Asks the registry for the digest of the bundle's image, where the bundle does not pin it.
   - Changes nothing. Must run on a node of the platform; apt is the only package manager so far.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes.looks
 options:
   bundle:
     description: The bundle as the platform sees it, from RV(goldennode.gpu.desired#module:bundles).
@@ -36,13 +40,6 @@ options:
     description: Seconds for the package manager, and for each request to the registry a tenth of it.
     type: int
     default: 300
-attributes:
-  check_mode:
-    support: full
-    description: Changes nothing, in check mode or not.
-  diff_mode:
-    support: none
-    description: Changes nothing.
 seealso:
   - module: goldennode.gpu.desired
 """

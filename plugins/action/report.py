@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action goldennode.gpu.report: prints the table of the pool straight to the terminal, and says who is golden."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.color import stringc
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row, render
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
+
+_COLOURS = {"good": "green", "bad": "red"}
+_ROW = {
+    "node": {"type": "str", "required": True},
+    "verdict": {"type": "str", "required": True},
+    "gpus": {"type": "int"},
+    "expected_gpus": {"type": "int"},
+    "driver": {"type": "str"},
+    "toolkit": {"type": "str"},
+    "docker": {"type": "str"},
+    "layer": {"type": "str", "default": ""},
+    "reason": {"type": "str", "default": ""},
+    "fix": {"type": "str", "default": ""},
+}
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: t.Any = None, task_vars: t.Optional[t.Dict[str, t.Any]] = None) -> t.Dict[str, t.Any]:
+        result: t.Dict[str, t.Any] = super().run(tmp, task_vars)
+        _validation, arguments = self.validate_argument_spec(
+            {
+                "hosts": {"type": "list", "elements": "str"},
+                "rows": {"type": "list", "elements": "dict", "options": _ROW},
+            },
+            mutually_exclusive=[["hosts", "rows"]],
+            required_one_of=[["hosts", "rows"]],
+        )
+        hostvars = (task_vars or {}).get("hostvars", {})
+        rows = [Row(**plain(row)) for row in arguments["rows"] or ()]
+        rows += [_row(plain(host), hostvars[host]) for host in arguments["hosts"] or ()]
+        table = render(rows, self._width(), lambda text, kind: str(stringc(text, _COLOURS[kind])))
+        self._display.display("\n%s\n" % table)
+        result.update(changed=False, nodes={row.node: _node(row) for row in rows})
+        return result
+
+    def _width(self) -> int:
+        """COLUMNS where it is set, as in a log whose width somebody knows; else the terminal's."""
+        columns = os.environ.get("COLUMNS", "")
+        return int(columns) if columns.isdigit() and int(columns) > 0 else int(self._display.columns)
+
+
+def _row(host: str, variables: t.Mapping[str, t.Any]) -> Row:
+    look, failure = plain(variables.get("goldennode_look")), plain(variables.get("goldennode_failure"))
+    prepared = variables.get("goldennode_bundle")
+    return pool.row(host, look, failure, plain(prepared.get("expected_gpus")) if prepared else None)
+
+
+def _node(row: Row) -> t.Dict[str, t.Any]:
+    message = "%s: %s. %s" % (row.node, row.verdict, row.explanation)
+    return {
+        "golden": row.golden,
+        "failed": row.verdict not in ("golden", "not golden"),
+        "verdict": row.verdict,
+        "layer": row.layer,
+        "message": message.strip(),
+    }

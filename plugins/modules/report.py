@@ -1,0 +1,104 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action goldennode.gpu.report."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: report
+short_description: Print one table of the pool for people
+version_added: 0.1.0
+author:
+  - goldennode.gpu authors (@goldennode)
+description:
+  - Prints a row for each node, with its GPUs, driver, toolkit, Docker, verdict, first broken layer and its fix, straight
+    to the terminal, and returns who is golden.
+  - A host that failed or could not be reached has its row too. What is not known is shown as a question mark.
+  - Runs on the controller as an action plugin, once for all hosts.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes.looks
+options:
+  hosts:
+    description:
+      - Hosts to show. Their rows are made of their variables RV(goldennode.gpu.node_verify#module:verdict) in
+        C(goldennode_look), C(goldennode_failure) with C(task) and C(message), and C(goldennode_bundle).
+    type: list
+    elements: str
+  rows:
+    description: Rows to show as they are.
+    type: list
+    elements: dict
+    suboptions:
+      node:
+        description: Name of the node.
+        type: str
+        required: true
+      verdict:
+        description: V(golden), or another word.
+        type: str
+        required: true
+      gpus:
+        description: GPUs that were found.
+        type: int
+      expected_gpus:
+        description: GPUs that the node shall have.
+        type: int
+      driver:
+        description: Version of the driver.
+        type: str
+      toolkit:
+        description: Version of the container toolkit.
+        type: str
+      docker:
+        description: Version of Docker.
+        type: str
+      layer:
+        description: The first broken layer.
+        type: str
+        default: ""
+      reason:
+        description: Why it is broken.
+        type: str
+        default: ""
+      fix:
+        description: What to do.
+        type: str
+        default: ""
+notes:
+  - The table is as wide as the terminal, or as the environment variable E(COLUMNS) says.
+"""
+
+EXAMPLES = r"""
+- name: Show the pool
+  goldennode.gpu.report:
+    hosts: "{{ ansible_play_hosts_all }}"
+  run_once: true
+  register: pool
+"""
+
+RETURN = r"""
+nodes:
+  description: What the table says of each node, by its name.
+  type: dict
+  returned: success
+  contains:
+    golden:
+      description: Whether the node is golden.
+      type: bool
+    failed:
+      description: Whether there is no verdict, since the host failed or could not be reached.
+      type: bool
+    verdict:
+      description: The word in the column verdict.
+      type: str
+    layer:
+      description: The first broken layer.
+      type: str
+    message:
+      description: Verdict, reason and fix in sentences.
+      type: str
+  sample:
+    node1: {golden: false, failed: false, verdict: not golden, layer: host_driver, message: 'node1: not golden. ...'}
+"""

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One host's row of the table: from what its look said, or from why there is none.
+
+Controller only; plain data in, rows out.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.table import GOLDEN, Row
+
+Plain = t.Mapping[str, t.Any]
+
+
+def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected: t.Optional[int]) -> Row:
+    """The row of one host.
+
+    :arg look: the last result of goldennode.gpu.node_verify, if there is one
+    :arg failure: ``task`` and ``message`` of the task that failed, if one has
+    :arg expected: how many GPUs the host shall have, if that is known
+    """
+    look = look or {}
+    if look.get("unreachable"):
+        fix = "Check that the host is up, and name, port, user and key in the inventory"
+        return Row(node, "unreachable", expected_gpus=expected, reason=str(look.get("msg", "")), fix=fix)
+    seen = {name: value for name, value in (look.get("table") or {}).items() if name in _SHOWN}
+    seen["expected_gpus"] = expected
+    if failure:
+        broken = _first_broken(look)
+        layer = str(broken.get("layer", ""))
+        reason = "%s: %s" % (failure["task"], failure["message"])
+        return Row(node, "failed", layer=layer, reason=reason, **seen)
+    if not look:
+        fix = "Look at the first error of the run"
+        return Row(node, "not looked at", reason="The run ended before this host's turn", fix=fix, **seen)
+    if "verdict" not in look:
+        return Row(node, "failed", reason=str(look.get("msg", "The look gave no verdict")), **seen)
+    if look.get("golden"):
+        unproven = look["verdict"].get("not_proven") or []
+        return Row(node, GOLDEN, reason="Not proven: %s" % "; ".join(unproven) if unproven else "", **seen)
+    if look.get("verified"):
+        return Row(node, "not golden", layer="mark", **_unmarked(look.get("mark")), **seen)
+    broken = _first_broken(look)
+    reason = str(broken.get("cause") or broken.get("actual") or "The look gave no reason")
+    return Row(node, "not golden", layer=str(broken.get("layer", "")), reason=reason, fix=broken.get("fix", ""), **seen)
+
+
+_SHOWN = ("gpus", "driver", "toolkit", "docker")
+
+
+def _first_broken(look: Plain) -> Plain:
+    """The finding to mend first."""
+    verdict = look.get("verdict") or {}
+    for finding in verdict.get("findings", ()):
+        if finding["layer"] == verdict.get("first_broken") and finding["required"] and finding["status"] != "pass":
+            return t.cast(Plain, finding)
+    return {}
+
+
+def _unmarked(mark: t.Optional[Plain]) -> t.Dict[str, str]:
+    """Everything verifies, and yet the node is not golden: why, and what to do."""
+    said = (mark or {}).get("reason") or "The node has no golden mark for what is wanted"
+    return {"reason": "Everything verifies. %s" % said, "fix": "Run the play without --tags verify: it writes the mark"}
