@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Healthy nodes for the tests: what is wanted, as the product renders it, and the evidence of a node that is exactly so.
+"""Healthy nodes for the tests: what is wanted, as the product renders it, and the evidence of a node that is so.
 
 A test takes one and breaks one thing.
 """
@@ -98,13 +98,10 @@ LOCK: t.Dict[str, t.Any] = {
     "toolkit": {
         "version": "1.20.0",
         "packages": {
-            name: "1.20.0-1"
-            for name in (
-                "nvidia-container-toolkit",
-                "nvidia-container-toolkit-base",
-                "libnvidia-container-tools",
-                "libnvidia-container1",
-            )
+            "nvidia-container-toolkit": "1.20.0-1",
+            "nvidia-container-toolkit-base": "1.20.0-1",
+            "libnvidia-container-tools": "1.20.0-1",
+            "libnvidia-container1": "1.20.0-1",
         },
     },
     "docker": {"version": "26.1.4", "source": "docker-ce", "packages": {"docker-ce": "5:26.1.4-1~debian.13~trixie"}},
