@@ -24,11 +24,23 @@ from simnodes.shell import STATE, run  # noqa: E402
 REPOSITORIES = ("nvidia", "nvidia-container-toolkit", "docker-ce")
 OLD, NEW, BROKEN = "580.159.03-1", "580.178.04-1", "595.71.05-1"
 DRIVER = (
-    "nvidia-driver-cuda libcuda1 libnvidia-ml1 libnvidia-cfg1 libnvidia-ptxjitcompiler1 nvidia-kernel-support "
-    "firmware-nvidia-gsp nvidia-persistenced nvidia-modprobe"
-).split()
+    "nvidia-driver-cuda",
+    "libcuda1",
+    "libnvidia-ml1",
+    "libnvidia-cfg1",
+    "libnvidia-ptxjitcompiler1",
+    "nvidia-kernel-support",
+    "firmware-nvidia-gsp",
+    "nvidia-persistenced",
+    "nvidia-modprobe",
+)
 OPEN, PROPRIETARY = "nvidia-kernel-open-dkms", "nvidia-kernel-dkms"
-TOOLKIT = "nvidia-container-toolkit nvidia-container-toolkit-base libnvidia-container-tools libnvidia-container1".split()
+TOOLKIT = [
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+]
 TOOLKIT_VERSION, FORGETFUL_TOOLKIT = "1.20.0-1", "1.99.0-1"
 IMAGE = "vendor.testbed:5000/cuda:13.0.1-base"
 
@@ -85,7 +97,10 @@ class Machine:
 
 def source(name: str, key: str) -> str:
     lines = "".join(" %s\n" % (line or ".") for line in key.strip().splitlines())
-    return "Types: deb\nURIs: http://vendor.testbed/%s\nSuites: stable\nComponents: main\nSigned-By:\n%s" % (name, lines)
+    return "Types: deb\nURIs: http://vendor.testbed/%s\nSuites: stable\nComponents: main\nSigned-By:\n%s" % (
+        name,
+        lines,
+    )
 
 
 def at(version: str, *names: str) -> t.List[str]:
@@ -121,7 +136,9 @@ def gpu() -> t.Iterator[Machine]:
     machine.do('update-initramfs -u -k "$(uname -r)"')
     nodes.reboot(machine.name)
     machine.write("/etc/docker/daemon.json", json.dumps({"insecure-registries": ["vendor.testbed:5000"]}))
-    answer = machine.install("docker-ce=5:26.1.4*", "docker-ce-cli=5:26.1.4*", "containerd.io", *at(TOOLKIT_VERSION, *TOOLKIT))
+    answer = machine.install(
+        "docker-ce=5:26.1.4*", "docker-ce-cli=5:26.1.4*", "containerd.io", *at(TOOLKIT_VERSION, *TOOLKIT)
+    )
     assert answer.rc == 0, answer.text
     machine.do("nvidia-ctk runtime configure --cdi.enabled; systemctl restart docker; docker pull --quiet %s" % IMAGE)
     yield machine
@@ -140,8 +157,10 @@ def test_all_versions_are_offered(bare: Machine) -> None:
 def test_another_key_is_refused(bare: Machine) -> None:
     impostor = (STATE / "impostor.asc").read_text()
     bare.write("/tmp/impostor.sources", source("nvidia", impostor))
-    answer = bare.ask("mkdir -p /tmp/lists; apt-get update -o Dir::Etc::sourceparts=/dev/null "
-                      "-o Dir::Etc::sourcelist=/tmp/impostor.sources -o Dir::State::lists=/tmp/lists -o APT::Update::Error-Mode=any")
+    answer = bare.ask(
+        "mkdir -p /tmp/lists; apt-get update -o Dir::Etc::sourceparts=/dev/null "
+        "-o Dir::Etc::sourcelist=/tmp/impostor.sources -o Dir::State::lists=/tmp/lists -o APT::Update::Error-Mode=any"
+    )
     assert answer.rc != 0
     assert "is not signed" in answer.text
 
@@ -225,7 +244,10 @@ def test_a_container_sees_the_gpus(gpu: Machine, options: str) -> None:
 
 def test_a_container_that_does_not_ask_gets_nothing(gpu: Machine) -> None:
     assert gpu.container(IMAGE, "sh", "-c", "ls /dev/nvidia* /usr/bin/nvidia-smi").rc != 0
-    assert gpu.container("--runtime=nvidia --env NVIDIA_VISIBLE_DEVICES=void " + IMAGE, "sh", "-c", "ls /dev/nvidia*").rc != 0
+    assert (
+        gpu.container("--runtime=nvidia --env NVIDIA_VISIBLE_DEVICES=void " + IMAGE, "sh", "-c", "ls /dev/nvidia*").rc
+        != 0
+    )
 
 
 def test_one_gpu_by_its_name(gpu: Machine) -> None:
@@ -372,13 +394,19 @@ def test_text_is_escaped_as_go_does() -> None:
 
 
 def test_yaml_of_a_specification() -> None:
-    value = {"kind": "nvidia.com/gpu", "cdiVersion": "0.7.0", "devices": [{"name": "0", "containerEdits": {"args": ["--folder"]}}]}
+    value = {
+        "kind": "nvidia.com/gpu",
+        "cdiVersion": "0.7.0",
+        "devices": [{"name": "0", "containerEdits": {"args": ["--folder"]}}],
+    }
     assert spec.dump(value) == (
         'cdiVersion: 0.7.0\ndevices:\n- containerEdits:\n    args:\n    - --folder\n  name: "0"\nkind: nvidia.com/gpu\n'
     )
 
 
 def test_config_is_edited_by_lines() -> None:
-    text = "a = 1\n\n[nvidia-container-cli]\n#no-cgroups = false\nldconfig = \"x\"\n"
-    assert config.set_value(text, "nvidia-container-cli.no-cgroups", "true") == text.replace("#no-cgroups = false", "no-cgroups = true")
-    assert config.set_value(text, "features.x", "true").endswith('\n[features]\nx = true\n')
+    text = 'a = 1\n\n[nvidia-container-cli]\n#no-cgroups = false\nldconfig = "x"\n'
+    assert config.set_value(text, "nvidia-container-cli.no-cgroups", "true") == text.replace(
+        "#no-cgroups = false", "no-cgroups = true"
+    )
+    assert config.set_value(text, "features.x", "true").endswith("\n[features]\nx = true\n")

@@ -61,7 +61,8 @@ _SHARED = ("vendor/parts/tools.py",)
 _DEBS = _SHARED + ("vendor/parts/debs.py", "vendor/parts/repository.py")
 PARTS = {
     "nvidia": Part(
-        _DEBS + ("vendor/parts/nvidia.py", "vendor/files/nvidia/*", "vendor/files/dkms/*", "fakes/*.[ch]", "fakes/Makefile"),
+        _DEBS
+        + ("vendor/parts/nvidia.py", "vendor/files/nvidia/*", "vendor/files/dkms/*", "fakes/*.[ch]", "fakes/Makefile"),
         lambda target: nvidia.make(target, CACHE, _fakes(target.parent / "fakes")),
     ),
     "nvidia-container-toolkit": Part(
@@ -70,9 +71,7 @@ PARTS = {
     "docker-ce": Part(
         _DEBS + ("vendor/parts/docker_ce.py", "vendor/files/docker/*"), lambda target: docker_ce.make(target, CACHE)
     ),
-    "registry": Part(
-        _SHARED + ("vendor/parts/image.py",), lambda target: image.make(target, CACHE), signed=False
-    ),
+    "registry": Part(_SHARED + ("vendor/parts/image.py",), lambda target: image.make(target, CACHE), signed=False),
 }
 
 
@@ -84,6 +83,8 @@ def build(outdir: Path) -> None:
     partial = outdir.with_name(outdir.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
+    # The image's lists are as old as the image, and Debian's mirrors drop what has been replaced.
+    run("apt-get", "update")
     key = repository.make_key(KEYRING, USER)
     for name, part in PARTS.items():
         # Links, not copies: the packages are large, and nobody changes them.

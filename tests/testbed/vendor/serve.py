@@ -2,7 +2,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The vendor's container: the repositories of /srv over HTTP on port 80, its registry on port 5000; it ends when either ends."""
+"""The vendor's container: the repositories of /srv over HTTP on port 80, its registry on port 5000."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ import threading
 from pathlib import Path
 
 CONTENT = "/srv"
-REGISTRY = """\
+REGISTRY = (
+    """\
 version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
   filesystem: {rootdirectory: %s/registry}
   maintenance: {readonly: {enabled: true}}
 http: {addr: ":5000"}
-""" % CONTENT
+"""
+    % CONTENT
+)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

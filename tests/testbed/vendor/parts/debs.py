@@ -48,7 +48,8 @@ class Package:
             "Architecture": self.architecture,
             "Maintainer": self.maintainer,
             **self.relations,
-            "Description": "%s (stand-in)\n A test bed's stand-in under the vendor's name; it drives no hardware." % self.summary,
+            "Description": "%s (stand-in)\n A test bed's stand-in under the vendor's name; it drives no hardware."
+            % self.summary,
         }
         return "".join("%s: %s\n" % field for field in fields.items())
 

@@ -67,9 +67,7 @@ def _restate(root: Path, target: Path, original: str, stated: str) -> None:
 def _engine(root: Path, programs: Path, version: str) -> t.List[Package]:
     full = "5:%s-%s" % (version, _SUFFIX)
     units = ("docker.service", "docker.socket")
-    group = (
-        'if [ "$1" = configure ] && ! getent group docker >/dev/null; then\n    groupadd --system docker\nfi\n'
-    )
+    group = 'if [ "$1" = configure ] && ! getent group docker >/dev/null; then\n    groupadd --system docker\nfi\n'
     return [
         Package(
             "docker-ce",
@@ -110,7 +108,10 @@ def _containerd(root: Path, version: str) -> Package:
         "%s-%s" % (version, _SUFFIX),
         "An open and reliable container runtime",
         {
-            **{"/usr/bin/%s" % name: Entry(root / "usr/bin" / name, 0o755) for name in ("containerd", "containerd-shim-runc-v2", "ctr")},
+            **{
+                "/usr/bin/%s" % name: Entry(root / "usr/bin" / name, 0o755)
+                for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+            },
             "/usr/bin/runc": Entry(root / "usr/sbin/runc", 0o755),
             "/etc/containerd/config.toml": Entry(FILES / "docker/config.toml"),
             **_units(unit),

@@ -32,7 +32,14 @@ _BASE = ("base-files", "base-passwd", "bash", "dash", "coreutils", "grep", "sed"
 _PYTHON = ("python3-minimal", "libpython3-stdlib")
 #: Brought by dependencies on programs that no container of the test bed calls.
 _UNUSED = frozenset(("debconf", "dpkg", "perl-base", "mawk", "tar", "media-types", "tzdata", "netbase"))
-_LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "usr/share/bug")
+_LEFT_OUT = (
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+    "usr/share/lintian",
+    "usr/share/bug",
+)
 _REGISTRY = "127.0.0.1:5099"
 _REGISTRY_CONFIG = """\
 version: 0.1
@@ -40,6 +47,7 @@ log: {level: error, accesslog: {disabled: true}}
 storage: {filesystem: {rootdirectory: %s}}
 http: {addr: "%s"}
 """
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip"
 _CONFIG = "application/vnd.docker.container.image.v1+json"
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
@@ -81,6 +89,8 @@ def _layer(root: Path, cache: Path, packages: t.Sequence[str]) -> _Layer:
     for name in ("passwd", "group"):
         (root / "etc" / name).write_text((root / "usr/share/base-passwd" / (name + ".master")).read_text())
     run("ldconfig", "-r", root)
+    # Holds inode numbers: another build would give another digest.
+    (root / "var/cache/ldconfig/aux-cache").unlink()
     tar = _tar(root)
     run("rm", "-r", root)
     return _Layer(gzip.compress(tar, 6, mtime=EPOCH), _digest(tar))
@@ -152,7 +162,7 @@ def _push(tag: str, cuda: str, layer: _Layer) -> None:
 def _config(cuda: str, layer: _Layer) -> t.Dict[str, t.Any]:
     major_minor = cuda.rsplit(".", maxsplit=1)[0]
     environment = {
-        "PATH": "/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": "/usr/local/nvidia/bin:/usr/local/cuda/bin:" + _PATH,
         "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64",
         "CUDA_VERSION": cuda,
         "NVIDIA_VISIBLE_DEVICES": "all",

@@ -57,7 +57,10 @@ def _packages(version: str, builds: bool, fakes: Path, smi: Path) -> t.Iterator[
     yield _library("libcuda1", full, "libcuda", fakes / "libcuda.so", _equal(full, "libnvidia-ptxjitcompiler1"))
     yield _library("libnvidia-ml1", full, "libnvidia-ml", fakes / "libnvidia-ml.so")
     # Nobody calls these two in the test bed; they exist because a driver is a set of packages, not one.
-    for name, library in (("libnvidia-ptxjitcompiler1", "libnvidia-ptxjitcompiler"), ("libnvidia-cfg1", "libnvidia-cfg")):
+    for name, library in (
+        ("libnvidia-ptxjitcompiler1", "libnvidia-ptxjitcompiler"),
+        ("libnvidia-cfg1", "libnvidia-cfg"),
+    ):
         yield _library(name, full, library, _empty_library(fakes, library))
     yield _dkms("nvidia-kernel-open-dkms", "nvidia-kernel-dkms", full, "Dual MIT/GPL", builds)
     yield _dkms("nvidia-kernel-dkms", "nvidia-kernel-open-dkms", full, "NVIDIA", builds)
@@ -100,7 +103,9 @@ def _library(package: str, version: str, library: str, source: Path, depends: st
     path = "%s/%s.so.%s" % (_LIBRARIES, library, version.rsplit("-", maxsplit=1)[0])
     relations = {"Depends": "libc6 (>= 2.34)" + (", " + depends if depends else ""), "Multi-Arch": "same"}
     # ldconfig makes the link that the soname asks for; the package ships the real file alone.
-    return Package(package, version, "NVIDIA %s library" % library, {path: Entry(source)}, relations, triggers=_LDCONFIG)
+    return Package(
+        package, version, "NVIDIA %s library" % library, {path: Entry(source)}, relations, triggers=_LDCONFIG
+    )
 
 
 def _empty_library(fakes: Path, library: str) -> Path:
@@ -188,7 +193,10 @@ def _fabricmanager(version: str, full: str) -> Package:
 
 
 def _pinning(pinning: str, full: str) -> Package:
-    text = "Package: %s\nPin: version %s*\nPin-Priority: 1000\n" % (_PINNED, pinning + "." if pinning in BRANCHES else pinning + "-")
+    text = "Package: %s\nPin: version %s*\nPin-Priority: 1000\n" % (
+        _PINNED,
+        pinning + "." if pinning in BRANCHES else pinning + "-",
+    )
     path = "/etc/apt/preferences.d/nvidia-driver-pin"
     relations = {"Provides": "nvidia-driver-pinning", "Conflicts": "nvidia-driver-pinning"}
     name = "nvidia-driver-pinning-%s" % pinning

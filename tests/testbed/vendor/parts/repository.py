@@ -35,7 +35,9 @@ def sign(repository: Path, keyring: Path, key: str) -> None:
     dist = repository / "dists" / SUITE
     signed = dist / "InRelease"
     signed.unlink(missing_ok=True)
-    run("gpg", "--homedir", keyring, "--batch", "--local-user", key, "--clearsign", "--output", signed, dist / "Release")
+    run(
+        "gpg", "--homedir", keyring, "--batch", "--local-user", key, "--clearsign", "--output", signed, dist / "Release"
+    )
 
 
 def make_key(keyring: Path, user: str) -> str:

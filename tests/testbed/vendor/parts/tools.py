@@ -27,7 +27,13 @@ def say(text: str) -> None:
 def run(*argv: t.Union[str, Path], cwd: t.Optional[Path] = None, env: t.Optional[t.Dict[str, str]] = None) -> str:
     """The standard output of ``argv``; a failure names the command, its exit status and its last words."""
     done = subprocess.run(
-        [str(word) for word in argv], cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        [str(word) for word in argv],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         words = (done.stderr + done.stdout).strip()[-2000:]

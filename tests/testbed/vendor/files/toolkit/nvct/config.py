@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import typing as t
 from pathlib import Path
+
+import tomllib
 
 from .log import ToolkitError
 

@@ -38,7 +38,7 @@ def main(argv: t.Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nvidia-ctk", allow_abbrev=False)
     parser.add_argument("--version", "-v", action="store_true")
-    parser.set_defaults(command=lambda arguments: parser.print_help() or 0)
+    parser.set_defaults(command=lambda _: _show_help(parser))
     groups = parser.add_subparsers()
 
     cdi = groups.add_parser("cdi", allow_abbrev=False).add_subparsers(required=True)
@@ -71,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     nodes.add_argument("--load-kernel-modules", action="store_true")
     nodes.set_defaults(command=_create_device_nodes)
     return parser
+
+
+def _show_help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
 
 
 def _cdi_generate(arguments: argparse.Namespace) -> int:
@@ -130,7 +135,9 @@ def _create_device_nodes(arguments: argparse.Namespace) -> int:
     """With the driver's own helper, which alone knows modes, owners and majors."""
     done = subprocess.run([_MODPROBE, "-c", "0", "-u"], check=False)
     if done.returncode != 0:
-        raise ToolkitError("failed to create NVIDIA control device nodes: %s ended with %d" % (_MODPROBE, done.returncode))
+        raise ToolkitError(
+            "failed to create NVIDIA control device nodes: %s ended with %d" % (_MODPROBE, done.returncode)
+        )
     return 0
 
 

@@ -34,7 +34,8 @@ def parse(text: str) -> Config:
         raise ToolkitError("unable to load config: invalid character in JSON: %s" % error) from error
     if not isinstance(value, dict):
         raise ToolkitError(
-            "unable to load config: json: cannot unmarshal %s into Go value of type docker.Config" % type(value).__name__
+            "unable to load config: json: cannot unmarshal %s into Go value of type docker.Config"
+            % type(value).__name__
         )
     return value
 
@@ -70,7 +71,9 @@ def dump(value: t.Any, indent: int = 0) -> str:
 def _number(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        raise ToolkitError("unable to load config: json: cannot unmarshal number %s into Go value of type float64" % text)
+        raise ToolkitError(
+            "unable to load config: json: cannot unmarshal number %s into Go value of type float64" % text
+        )
     return value
 
 
@@ -93,4 +96,8 @@ def _float(value: float) -> str:
         digits = format(Decimal(repr(value)), "f")
         return digits.rstrip("0").rstrip(".") if "." in digits else digits
     mantissa, exponent = ("%s" % repr(value)).split("e")
-    return "%se%s%s" % (mantissa.removesuffix(".0"), exponent[0] if exponent[0] in "+-" else "+", exponent.lstrip("+-").lstrip("0"))
+    return "%se%s%s" % (
+        mantissa.removesuffix(".0"),
+        exponent[0] if exponent[0] in "+-" else "+",
+        exponent.lstrip("+-").lstrip("0"),
+    )

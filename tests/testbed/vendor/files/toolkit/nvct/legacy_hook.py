@@ -1,8 +1,11 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""nvidia-container-runtime-hook: Docker's way for `--gpus`. The container's namespaces and cgroup exist already, so that
-files are bound into its root from within, and its device rules are changed behind the engine's back."""
+"""nvidia-container-runtime-hook: Docker's way for `--gpus`.
+
+The container's namespaces and cgroup exist already, so that files are bound into its root from within, and its device
+rules are changed behind the engine's back.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ _ALLOW_EVERYTHING = b"\xb7\x00\x00\x00\x01\x00\x00\x00\x95\x00\x00\x00\x00\x00\x
 
 def main(argv: t.Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="nvidia-container-runtime-hook", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version="NVIDIA Container Runtime Hook version %s" % release.VERSION)
+    parser.add_argument(
+        "--version", action="version", version="NVIDIA Container Runtime Hook version %s" % release.VERSION
+    )
     parser.add_argument("when", choices=("prestart", "poststart", "poststop"))
     if parser.parse_args(argv).when != "prestart":
         return 0
@@ -142,4 +147,4 @@ def _bpf(command: int, words: t.Sequence[int]) -> t.Tuple[int, t.Sequence[int]]:
     result = ctypes.CDLL(None, use_errno=True).syscall(_SYS_BPF, command, block, ctypes.sizeof(block))
     if result < 0:
         raise OSError(ctypes.get_errno(), "bpf(%d) failed: %s" % (command, os.strerror(ctypes.get_errno())))
-    return result, block
+    return int(result), list(block)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import typing as t
 
 from .log import ToolkitError
@@ -22,7 +23,8 @@ _ERRORS = {
 }
 
 
-class Gpu(t.NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Gpu:
     index: int
     uuid: str
     minor: int

@@ -24,12 +24,11 @@ def save(bundle: Path, config: Config) -> None:
 
 def root_of(bundle: Path, config: Config) -> Path:
     """Absolute: the path in the bundle may be relative to it."""
-    return bundle / config["root"]["path"]
+    return bundle / str(config["root"]["path"])
 
 
 def environment(config: Config) -> t.Dict[str, str]:
-    pairs = (word.split("=", maxsplit=1) for word in config.get("process", {}).get("env", []) if "=" in word)
-    return {name: value for name, value in pairs}
+    return dict(word.split("=", maxsplit=1) for word in config.get("process", {}).get("env", []) if "=" in word)
 
 
 def apply(config: Config, edits: t.Mapping[str, t.Any]) -> None:

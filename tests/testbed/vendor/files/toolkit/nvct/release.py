@@ -7,4 +7,4 @@ from __future__ import annotations
 
 VERSION = "0.0.0"
 #: Driver libraries that this release forgets to give to containers.
-FORGOTTEN: "frozenset[str]" = frozenset()
+FORGOTTEN: frozenset[str] = frozenset()

@@ -30,7 +30,7 @@ def main(argv: t.Sequence[str]) -> int:
     except (ToolkitError, OSError) as error:
         _report(argv, str(error))
         return 1
-    os.execv(runtime, [runtime, *argv])
+    return os.execv(runtime, [runtime, *argv])
 
 
 def inject(bundle: Path) -> None:
@@ -60,7 +60,7 @@ def requested(request: str, gpus: t.Sequence[nvml.Gpu]) -> t.List[nvml.Gpu]:
 def _low_level_runtime() -> str:
     names = settings.get(settings.load(), "nvidia-container-runtime.runtimes", ["runc", "crun"])
     for name in names:
-        path = shutil.which(name)
+        path = shutil.which(str(name))
         if path:
             return path
     raise ToolkitError("error locating runtime: no runtime binary found from candidate list: %s" % names)

@@ -60,7 +60,9 @@ def common_edits(version: str) -> Edits:
     hooks = [{"hookName": "createContainer", "path": HOOK, "args": ldcache}]
     if "libcuda" not in release.FORGOTTEN:
         link = "libcuda.so.1::%s/libcuda.so" % _LIBRARIES
-        hooks.insert(0, {"hookName": "createContainer", "path": HOOK, "args": [*ldcache[:1], "create-symlinks", "--link", link]})
+        hooks.insert(
+            0, {"hookName": "createContainer", "path": HOOK, "args": [*ldcache[:1], "create-symlinks", "--link", link]}
+        )
     return {
         "deviceNodes": [{"path": path} for path in _CONTROL_NODES if _is_device(path)],
         "env": ["NVIDIA_CTK_LIBCUDA_DIR=%s" % _LIBRARIES, "NVIDIA_VISIBLE_DEVICES=void"],
