@@ -24,6 +24,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
+COLLECTIONS = ROOT / "collections"
 JUNIT = ROOT / "tests" / "output" / "junit"
 
 
@@ -35,7 +36,7 @@ class Part:
     command: t.Tuple[str, ...]
     junit: t.Optional[str] = None
     limit: int = 600
-    folder: str = "."
+    variables: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,16 +51,19 @@ class Result:
 
 def _pytest(name: str, *arguments: str, limit: int) -> Part:
     command = (str(BIN / "python"), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml")
-    return Part(name, (*command, str(JUNIT / name / "results.xml"), *arguments), junit=name, limit=limit)
+    results = str(JUNIT / name / "results.xml")
+    return Part(name, (*command, results, *arguments), name, limit, {"PYTHONPATH": str(COLLECTIONS)})
 
 
-def _tool(name: str, *command: str, folder: str = ".") -> Part:
-    return Part(name, (str(BIN / command[0]), *command[1:]), folder=folder)
+def _tool(name: str, *command: str) -> Part:
+    # ansible-lint looks for collections in places of its own, not where ansible.cfg says.
+    variables = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
+    return Part(name, (str(BIN / command[0]), *command[1:]), variables=variables)
 
 
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "lint": (
-        _tool("ansible-lint", "ansible-lint"),
+        _tool("ansible-lint", "ansible-lint", "-q", "--format", "pep8"),
         _tool("yamllint", "yamllint", "--strict", "."),
         _tool("ruff", "ruff", "check", "--quiet", "."),
         _tool("ruff-format", "ruff", "format", "--quiet", "--check", "."),
@@ -70,9 +74,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1200),),
     "pool": (_pytest("pool", "tests/pool", limit=2400),),
-    "molecule": (
-        Part("molecule", (str(BIN / "molecule"), "test", "--all"), junit="molecule", limit=1800),
-    ),
+    "molecule": (Part("molecule", (str(BIN / "molecule"), "test", "--all"), junit="molecule", limit=1800),),
     "slow": (Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),),
 }
 EVERYTHING = tuple(group for group in GROUPS if group != "slow")
@@ -102,13 +104,10 @@ def run(part: Part) -> Result:
 
 def _execute(part: Part) -> t.Optional[int]:
     """The exit status, or None when the part ran past its limit and was ended."""
-    environment = {
-        **os.environ,
-        "PATH": "%s%s%s" % (BIN, os.pathsep, os.environ.get("PATH", "")),
-        "PYTHONPATH": str(ROOT / "collections"),
-    }
+    path = "%s%s%s" % (BIN, os.pathsep, os.environ.get("PATH", ""))
+    environment = {**os.environ, "PATH": path, **part.variables}
     process = subprocess.Popen(
-        part.command, cwd=ROOT / part.folder, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+        part.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
     )
     try:
         return process.wait(part.limit)
@@ -138,9 +137,7 @@ def _counts(part: Part) -> t.Optional[t.Tuple[int, int, int]]:
     return passed, failed, skipped
 
 
-def judge(
-    part: Part, status: t.Optional[int], counts: t.Optional[t.Tuple[int, int, int]], seconds: float
-) -> Result:
+def judge(part: Part, status: t.Optional[int], counts: t.Optional[t.Tuple[int, int, int]], seconds: float) -> Result:
     passed, failed, skipped = counts or (0, 0, 0)
     if status is None:
         return Result(part, passed, failed + 1, skipped, seconds, "ended after its limit of %d s" % part.limit)

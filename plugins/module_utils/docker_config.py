@@ -31,6 +31,7 @@ BACKUP_MARK = ".goldennode-"
 BACKUPS_KEPT = 3
 
 _VALIDATES_SINCE = (23,)
+_RESERVED_RUNTIMES = ("runc",)
 _TELLS_CDI_SINCE = (25,)
 _COMMAND_TIMEOUT = 20.0
 _POLL = 1.0
@@ -192,28 +193,42 @@ def _refuse_conflicts(daemon: Daemon, config: t.Mapping[str, t.Any], path: str) 
 
 
 def _validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate: bytes, path: str) -> bool:
-    """Ask the installed dockerd. False when there is none, or none that can tell."""
-    if daemon.version is None or daemon.version < _VALIDATES_SINCE:
-        return False
-    words = _complaint(system, candidate, path)
+    """Refuse what dockerd would refuse. False when there is no dockerd here, or none that can tell before it starts."""
+    validates = daemon.version is not None and daemon.version >= _VALIDATES_SINCE
+    words = _complaint(system, validates, candidate, path)
     if words is None:
-        return True
-    if raw is not None and raw != candidate and _complaint(system, raw, path) is not None:
+        return validates
+    if raw == candidate:
+        raise DockerConfigError("dockerd refuses %s as it is on the node; mend the file: %s" % (path, words))
+    if raw is not None and _complaint(system, validates, raw, path) is not None:
         raise DockerConfigError(
             "dockerd refuses %s as it is on the node; the fault was there before, and a restart of Docker would stop"
             " all containers on it. Nothing was changed; mend the file first: %s" % (path, words)
         )
-    if raw == candidate:
-        raise DockerConfigError("dockerd refuses %s as it is on the node; mend the file: %s" % (path, words))
     raise DockerConfigError(
         "dockerd refuses %s with the wanted settings in it; nothing was changed, mend the settings: %s" % (path, words)
     )
 
 
-def _complaint(system: System, content: bytes, path: str) -> t.Optional[str]:
+def _complaint(system: System, validates: bool, content: bytes, path: str) -> t.Optional[str]:
+    faults = unstartable(daemon_json.load(content))
+    if faults or not validates:
+        return "; ".join(faults) or None
     with system.temporary(content) as temporary:
         ran = system.run(["dockerd", "--validate", "--config-file", temporary], _COMMAND_TIMEOUT)
         return None if ran.rc == 0 else said(ran).replace(temporary, path)
+
+
+def unstartable(config: t.Mapping[str, t.Any]) -> t.List[str]:
+    """What dockerd finds only when it starts: its validation (measured with 26.1) lets these pass."""
+    runtimes = config.get("runtimes")
+    if not isinstance(runtimes, dict):
+        return []
+    faults = ["the runtime name %s is reserved; take it out" % name for name in _RESERVED_RUNTIMES if name in runtimes]
+    for name, runtime in runtimes.items():
+        if isinstance(runtime, dict) and bool(runtime.get("path")) == bool(runtime.get("runtimeType")):
+            faults.append("the runtime %s needs either a path or a runtimeType, and not both" % name)
+    return faults
 
 
 # Is a restart due?

@@ -73,16 +73,17 @@ class Node:
         return ""
 
     def refusal(self, content, flags):
+        """Flags are those of a start; None asks for what dockerd --validate finds, which is less."""
         config = daemon_json.load(content)
         for key in config:
             if key in BOOLEANS and not isinstance(config[key], bool):
                 return "json: cannot unmarshal string into Go struct field Config.%s of type bool" % key
-        if "runc" in config.get("runtimes", {}):
+        if "runc" in config.get("runtimes", {}) and flags is not None:
             return "runtime name runc is reserved"
         if "log-opt" in config:
             return "the following directives don't match any configuration option: log-opt"
-        if config.get("storage-driver") == "broken":
-            return "" if flags is None else "error initializing graphdriver"  # a start finds it, validation does not
+        if config.get("storage-driver") == "broken" and flags is not None:
+            return "error initializing graphdriver"
         if flags and dockerd_flags.conflicts(flags, config):
             return "the following directives are specified both as a flag and in the configuration file"
         return ""
@@ -505,7 +506,8 @@ def test_a_flag_for_another_file():
     ("content", "words"),
     [
         ('{"ipv6": "true"}', "cannot unmarshal string into Go struct field Config.ipv6 of type bool"),
-        ('{"runtimes": {"runc": {"path": "runc"}}}', "runtime name runc is reserved"),
+        ('{"runtimes": {"runc": {"path": "runc"}}}', "the runtime name runc is reserved; take it out"),
+        ('{"runtimes": {"mine": {}}}', "the runtime mine needs either a path or a runtimeType, and not both"),
         ('{"log-opt": {"max-size": "10m"}}', "don't match any configuration option: log-opt"),
     ],
 )
