@@ -125,7 +125,9 @@ def units_postinst(*units: str, start: t.Sequence[str] = ()) -> str:
         "        systemctl --system daemon-reload",
         '        if [ -n "$2" ]; then action=restart; else action=start; fi',
     ]
-    lines += ["        deb-systemd-invoke $action '%s' >/dev/null || true" % unit for unit in start]
+    # One call: systemd then restarts a service and its socket together.
+    names = " ".join("'%s'" % unit for unit in start)
+    lines.append("        deb-systemd-invoke $action %s >/dev/null || true" % names)
     lines += ["    fi", "fi", ""]
     return "\n".join(lines)
 
