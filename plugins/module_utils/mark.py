@@ -353,6 +353,26 @@ def differences(mark: Mark, desired_digest: str, evidence: Evidence) -> t.Dict[s
     return found
 
 
+def objection(mark: Reading[Mark], desired: Desired, evidence: Evidence) -> str:
+    """Why the mark does not say *golden* for what is wanted, on this boot, kernel and driver; empty where it does."""
+    there = mark.value
+    if there is None:
+        return _no_mark(mark)
+    return _not_golden_state(there) or "; ".join(differences(there, desired.digest, evidence).values())
+
+
+def _no_mark(mark: Reading[Mark]) -> str:
+    return "the mark cannot be read: %s" % mark.error if mark.error else "the node was never verified"
+
+
+def _not_golden_state(mark: Mark) -> str:
+    if mark.state == REVOKED:
+        return "revoked by run %s: %s" % (mark.run, mark.reason)
+    if mark.state == SUSPENDED:
+        return "suspended by the %s: %s" % (mark.by, mark.reason)
+    return ""
+
+
 @dataclasses.dataclass(frozen=True)
 class Status:
     """What the local fact says. ``layer`` and ``fix`` belong to the reason."""
@@ -375,8 +395,7 @@ def status(mark: Reading[Mark], stored: Reading[Stored], evidence: Evidence, ver
     """
     there = mark.value
     if there is None:
-        why = "the mark cannot be read: %s" % mark.error if mark.error else "the node was never verified"
-        return Status(False, why, "none", fix=_RUN)
+        return Status(False, _no_mark(mark), "none", fix=_RUN)
     reason, layer, fix = _not_golden(there, stored, evidence, verdict)
     return Status(
         golden=not reason,
@@ -399,10 +418,8 @@ def _not_golden(
     mark: Mark, stored: Reading[Stored], evidence: Evidence, verdict: t.Optional[Verdict]
 ) -> t.Tuple[str, t.Optional[str], str]:
     """(reason, layer, fix); an empty reason where nothing speaks against the mark."""
-    if mark.state == REVOKED:
-        return "revoked by run %s: %s" % (mark.run, mark.reason), None, _RUN
-    if mark.state == SUSPENDED:
-        return "suspended by the %s: %s" % (mark.by, mark.reason), None, _RUN
+    if mark.state != GOLDEN:
+        return _not_golden_state(mark), None, _RUN
     if stored.value is None:
         return "desired.json cannot be read: %s" % (stored.error or "it is not there"), None, _RUN
     other = differences(mark, stored.value.desired.digest, evidence)

@@ -18,6 +18,9 @@ from .model import LAYERS, Desired, Evidence, Finding, Reading, Verdict, to_plai
 
 _BROKEN = ("fail", "unknown")
 
+#: Checks that compare the node with nothing but the declared number of GPUs.
+_WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.gpu_count")
+
 #: On WSL there is no GPU on PCI and no driver of its own; host_driver.kernel says so.
 _NOT_ON_WSL = ("hardware", "packages")
 
@@ -36,6 +39,25 @@ def run(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) ->
         findings.extend(found)
         if any(finding.required and finding.status in _BROKEN for finding in found):
             broken = layer
+    return conclude(findings)
+
+
+def without_desired(evidence: Evidence, expected_gpus: t.Optional[int], platform: Finding) -> Verdict:
+    """Judge a node of whose platform no wanted state is known; ``platform`` is the finding that says so.
+
+    Whether there are GPUs at all can be said, and is to be said before anybody resolves a lock.
+    """
+    nothing = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
+    findings: t.List[Finding] = []
+    for check in CHECKS:
+        if check.id in _WITHOUT_DESIRED:
+            findings.extend(judge(check, nothing, evidence, expected_gpus))
+        elif check.id != "packages.platform":
+            findings.append(_not_judged(check, "not judged: it is not known what this node is wanted to be"))
+        elif any(finding.status in _BROKEN for finding in findings):
+            findings.append(_not_judged(check, "not judged: hardware is broken"))
+        else:
+            findings.append(_stamp(check, platform))
     return conclude(findings)
 
 

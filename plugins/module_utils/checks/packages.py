@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..model import Desired, Evidence, Finding, Package
+from ..model import Desired, Evidence, Finding, Package, Platform
 from . import wanted
 from .outcome import all_passed, failed, passed
 from .wanted import RUN_SITE
@@ -35,6 +35,30 @@ def platform(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int
             repair="roles",
         )
     ]
+
+
+def platform_unknown(here: t.Optional[Platform], bundles: t.Collection[str]) -> Finding:
+    """The finding of a node for whose platform there is no wanted state: no lock yet, or not in the bundle at all."""
+    known = ", ".join(sorted(bundles)) or "none"
+    if here is not None and here.key in bundles and not here.wsl:
+        return failed(
+            here.key,
+            expected="a lock for %s" % here.key,
+            actual="none",
+            cause="The bundle has no lock for %s yet." % here.key,
+            fix="%s It resolves the lock and writes it beside the bundle." % RUN_SITE,
+            repair="roles",
+        )
+    name = "not known" if here is None else "WSL (%s)" % here.key if here.wsl else here.key
+    return failed(
+        name,
+        expected="one of the bundle's platforms: %s" % known,
+        actual=name,
+        cause="The platform of this node, %s, is not one of the bundle's." % name,
+        fix="Add it to platforms in the bundle if the collection supports it, or take the host out of gpu_nodes. "
+        "The bundle has: %s." % known,
+        repair="manual",
+    )
 
 
 def versions(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

@@ -1,0 +1,267 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Look at a GPU node and judge it: arguments in, verdict out."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_verify
+short_description: Judge whether a GPU node is what it is wanted to be, up to a CUDA call inside a container
+version_added: 0.1.0
+author:
+  - goldennode.gpu authors (@goldennode)
+description:
+  - Looks at a node once, as M(goldennode.gpu.node_info) does, and judges what it read against what the node is wanted
+    to be. The verdict is golden only if every required check passes; what could not be read never passes.
+  - The chain is judged layer by layer. The first broken layer is named with what was expected, what was found, why, and
+    what mends it. What depends on a broken layer is not judged.
+  - Changes nothing, and repairs nothing. The golden mark is read; M(goldennode.gpu.golden_mark) writes it.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes.looks
+notes:
+  - Needs root, since an ordinary user cannot read all that decides.
+options:
+  desired:
+    description:
+      - What nodes are wanted to be, by platform, as the action C(goldennode.gpu.desired) returns it. The node is judged
+        by the entry for its own platform.
+    type: dict
+    required: true
+  bundles:
+    description:
+      - A dictionary whose keys are the platforms of the bundle, as the same action returns it. Tells a platform whose
+        lock is only missing from one that is not supported.
+    type: dict
+    default: {}
+  expected_gpus:
+    description: How many GPUs the node has when it is whole. Never taken from the node.
+    type: int
+    required: true
+  scope:
+    description:
+      - How much to look at.
+      - V(full) looks at everything. Only with it a node can be found golden.
+      - V(host) starts no container.
+      - V(fact) reads files and the list of packages only, and judges what can be judged by these.
+    type: str
+    choices: [full, host, fact]
+    default: full
+  timeout:
+    description: Seconds that the look may take. What is not reached in time is not known, and does not pass.
+    type: int
+    default: 60
+  evidence:
+    description: Return everything that was read as well.
+    type: bool
+    default: false
+"""
+
+EXAMPLES = r"""
+- name: Read the bundle, its locks and every role variable
+  goldennode.gpu.desired:
+  register: bundle
+
+- name: Judge the node
+  goldennode.gpu.node_verify:
+    desired: "{{ bundle.desired }}"
+    bundles: "{{ bundle.bundles }}"
+    expected_gpus: 8
+  register: look
+  become: true
+
+- name: Say what is broken first
+  ansible.builtin.debug:
+    msg: "{{ look.verdict.first_broken }}"
+  when: not look.golden
+"""
+
+RETURN = r"""
+golden:
+  description: The verdict is golden, and the golden mark holds for what is wanted, on this boot, kernel and driver.
+  returned: always
+  type: bool
+  sample: true
+verified:
+  description: The verdict is golden, whatever the mark says. Never true with another O(scope) than V(full).
+  returned: always
+  type: bool
+  sample: true
+verdict:
+  description: The judgement of this look.
+  returned: always
+  type: dict
+  contains:
+    golden:
+      description: Every required check passed.
+      type: bool
+      sample: false
+    first_broken:
+      description: The first layer that is broken, null when none is.
+      type: str
+      sample: host_driver
+    findings:
+      description: What each check says, in the order of the layers.
+      type: list
+      elements: dict
+      contains:
+        id:
+          description: Layer and name of the check.
+          type: str
+          sample: host_driver.loaded
+        layer:
+          description: The link of the chain.
+          type: str
+          sample: host_driver
+        status:
+          description: One of C(pass), C(fail), C(unknown) and C(skip).
+          type: str
+          sample: fail
+        entity:
+          description: What it is about, a package, a path or a GPU; empty for the node.
+          type: str
+          sample: ""
+        expected:
+          description: What is wanted.
+          type: str
+          sample: 580.159.03
+        actual:
+          description: What was found, or why it could not be found out or was not judged.
+          type: str
+          sample: 580.126.09 loaded, 580.159.03 on disk
+        cause:
+          description: Why, in a sentence.
+          type: str
+          sample: "A reboot is pending since the driver was upgraded: 580.126.09 is still loaded."
+        fix:
+          description: What to do, with the variable where consent is needed.
+          type: str
+          sample: Reboot the node; site.yml does it with golden_allow_reboot=true.
+        required:
+          description: Whether golden needs it.
+          type: bool
+          sample: true
+        repair:
+          description: Who mends a failure, one of C(roles), C(reboot), C(agent) and C(manual).
+          type: str
+          sample: reboot
+    not_proven:
+      description: What golden does not need and was not proven.
+      type: list
+      elements: str
+      sample: ["image.cuda: CUDA in the container is not proven."]
+mark:
+  description: The golden mark as it is on the node, null when there is none that can be understood.
+  returned: always
+  type: dict
+mark_objection:
+  description: Why the mark does not say golden for what is wanted; empty when it does.
+  returned: always
+  type: str
+  sample: "rebooted: not verified since"
+platform:
+  description: The platform of the node, as bundles name it. Empty when it is not known.
+  returned: always
+  type: str
+  sample: debian-13-x86_64
+table:
+  description: What a table for people shows of the node. What is not known is null.
+  returned: always
+  type: dict
+  contains:
+    gpus:
+      description: How many GPUs answer, or are on the PCI bus where nothing can ask them.
+      type: int
+      sample: 8
+    driver:
+      description: Version of the driver that is loaded.
+      type: str
+      sample: 580.159.03
+    toolkit:
+      description: Version of the container toolkit.
+      type: str
+      sample: 1.20.0
+    docker:
+      description: Version of the Docker engine that runs.
+      type: str
+      sample: 26.1.4
+    kernel:
+      description: The kernel that runs.
+      type: str
+      sample: 6.12.57+deb13-amd64
+evidence:
+  description: Everything that was read, as RV(goldennode.gpu.node_info#module:evidence).
+  returned: when O(evidence=true)
+  type: dict
+"""
+
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
+from ansible_collections.goldennode.gpu.plugins.module_utils import verdict as judge
+from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Verdict, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
+from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "desired": {"type": "dict", "required": True},
+            "bundles": {"type": "dict", "default": {}},
+            "expected_gpus": {"type": "int", "required": True},
+            "scope": {"type": "str", "choices": ["full", "host", "fact"], "default": "full"},
+            "timeout": {"type": "int", "default": 60},
+            "evidence": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+    if os.geteuid() != 0:
+        module.fail_json(
+            msg="Judging a node needs root: an ordinary user cannot read all that decides. Set become: true for it."
+        )
+    if given["timeout"] < 1:
+        module.fail_json(msg="timeout is %d; a look needs at least 1 second" % given["timeout"])
+    try:
+        wanted = {platform: desired_from_plain(plain) for platform, plain in given["desired"].items()}
+    except ValueError as error:
+        module.fail_json(msg="desired is not what the action goldennode.gpu.desired returns: %s" % error)
+
+    host = LocalHost()
+    _platform, desired = choose(host, wanted)
+    evidence = look(host, desired, given["scope"], float(given["timeout"]))
+    verdict = _verdict(desired, evidence, given)
+    mark = marks.State().mark()
+    objection = marks.objection(mark, desired, evidence) if desired else "it is not known what the node is wanted to be"
+    verified = verdict.golden and given["scope"] == "full"
+    result = {
+        "golden": verified and not objection,
+        "verified": verified,
+        "verdict": to_plain(verdict),
+        "mark": to_plain(mark.value),
+        "mark_objection": objection,
+        "platform": evidence.platform.value.key if evidence.platform.value else "",
+        "table": table(evidence),
+    }
+    if given["evidence"]:
+        result["evidence"] = to_plain(evidence)
+    module.exit_json(changed=False, **result)
+
+
+def _verdict(desired: t.Optional[Desired], evidence: Evidence, given: t.Mapping[str, t.Any]) -> Verdict:
+    if desired is None:
+        finding = platform_unknown(evidence.platform.value, given["bundles"])
+        return judge.without_desired(evidence, given["expected_gpus"], finding)
+    return judge.run(desired, evidence, given["expected_gpus"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""node_verify gives the verdict of its look, reads the mark, and never changes anything."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
+from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
+from ansible_collections.goldennode.gpu.plugins.module_utils.mark import State, Stored
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, Evidence, Platform, Reading, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
+from ansible_collections.goldennode.gpu.plugins.modules import node_verify
+from ansible_collections.goldennode.gpu.tests.unit import healthy
+
+WANTED = healthy.desired()
+NODE = healthy.evidence("a10", WANTED)
+DEBIAN = "debian-13-x86_64"
+ARGUMENTS = {"desired": {DEBIAN: to_plain(WANTED)}, "bundles": {DEBIAN: {}}, "expected_gpus": 1}
+
+
+class Node:
+    """A node whose look is played."""
+
+    def __init__(self, directory: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.state = State(str(directory / "goldennode"), str(directory / "lock"))
+        self.evidence = NODE
+        self.asked: t.List[t.Any] = []
+        self._capsys = capsys
+
+    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float) -> Evidence:
+        self.asked.append((desired, scope, seconds))
+        return self.evidence if scope == "full" else healthy.cheap(self.evidence)
+
+    def choose(self, _host: t.Any, wanted: t.Mapping[str, t.Any]) -> t.Tuple[t.Any, t.Any]:
+        platform = self.evidence.platform
+        return platform, wanted.get(platform.value.key) if platform.value else None
+
+    def mark_golden(self) -> None:
+        marks.revoke(self.state, "run 1", "r")
+        marks.prepare(self.state, "run 1", Stored(WANTED, 1))
+        marks.golden(self.state, "run 1", WANTED, verdict.run(WANTED, NODE, 1), NODE)
+
+    def verify(self, **arguments: t.Any) -> t.Dict[str, t.Any]:
+        with patch_module_args({**ARGUMENTS, **arguments}), pytest.raises(SystemExit):
+            node_verify.main()
+        return t.cast("t.Dict[str, t.Any]", json.loads(self._capsys.readouterr().out))
+
+
+@pytest.fixture
+def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Node:
+    found = Node(tmp_path, capsys)
+    monkeypatch.setattr(node_verify, "look", found.look)
+    monkeypatch.setattr(node_verify, "choose", found.choose)
+    monkeypatch.setattr(node_verify.marks, "State", lambda: found.state)
+    monkeypatch.setattr(node_verify.os, "geteuid", lambda: 0)
+    return found
+
+
+def test_a_node_with_a_mark_that_holds_is_golden(node: Node) -> None:
+    node.mark_golden()
+    result = node.verify()
+    assert (result["golden"], result["verified"], result["changed"]) == (True, True, False)
+    assert (result["mark"]["state"], result["mark_objection"]) == ("golden", "")
+    assert result["platform"] == DEBIAN
+    assert result["table"] == {
+        "gpus": 1,
+        "driver": healthy.DRIVER,
+        "toolkit": "1.20.0",
+        "docker": "26.1.4",
+        "kernel": healthy.KERNEL,
+    }
+    assert "evidence" not in result
+
+
+def test_a_healthy_node_without_a_mark_is_verified_and_not_golden(node: Node) -> None:
+    result = node.verify(evidence=True)
+    assert (result["golden"], result["verified"], result["mark"]) == (False, True, None)
+    assert result["mark_objection"] == "the node was never verified"
+    assert result["evidence"] == to_plain(NODE)
+
+
+@pytest.mark.parametrize(
+    ("harm", "objection"),
+    [
+        ("reboot", "rebooted: not verified since"),
+        ("revoked", "revoked by run run 2: r"),
+        ("suspended", "suspended by the agent: s"),
+        ("wanted", "the node is wanted to be something else than what was verified"),
+    ],
+)
+def test_a_mark_that_does_not_hold_is_not_golden(node: Node, harm: str, objection: str) -> None:
+    node.mark_golden()
+    arguments = {}
+    if harm == "reboot":
+        node.evidence = healthy.known(NODE, boot=Boot("99999999", healthy.KERNEL, 5000.0))
+    elif harm == "revoked":
+        marks.revoke(node.state, "run 2", "r")
+    elif harm == "suspended":
+        marks.suspend(node.state, "s")
+    else:
+        other = healthy.desired(driver_persistenced=False)
+        node.evidence = healthy.evidence("a10", other)
+        arguments = {"desired": {DEBIAN: to_plain(other)}}
+    result = node.verify(**arguments)
+    assert (result["verified"], result["golden"], result["mark_objection"]) == (True, False, objection)
+
+
+def test_a_broken_node_says_what_is_broken(node: Node) -> None:
+    node.mark_golden()
+    node.evidence = healthy.known(NODE, driver=None, modules_loaded=())
+    result = node.verify()
+    assert (result["golden"], result["verified"]) == (False, False)
+    assert result["verdict"]["first_broken"] == "host_driver"
+    assert result["table"]["driver"] is None
+
+
+@pytest.mark.parametrize("scope", ["host", "fact"])
+def test_only_a_full_look_can_verify(node: Node, scope: str) -> None:
+    node.mark_golden()
+    result = node.verify(scope=scope, timeout=7)
+    assert (result["golden"], result["verified"]) == (False, False)
+    assert node.asked == [(WANTED, scope, 7.0)]
+
+
+def platform_finding(result: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    (found,) = [f for f in result["verdict"]["findings"] if f["id"] == "packages.platform"]
+    return t.cast("t.Dict[str, t.Any]", found)
+
+
+def test_a_platform_that_the_bundle_does_not_have(node: Node) -> None:
+    node.evidence = healthy.known(NODE, platform=Platform("arch", "rolling", "x86_64"))
+    result = node.verify()
+    finding = platform_finding(result)
+    assert result["verdict"]["first_broken"] == "packages"
+    assert (finding["status"], finding["repair"]) == ("fail", "manual")
+    assert "arch-rolling-x86_64" in finding["cause"]
+    assert DEBIAN in finding["fix"]
+    assert not result["verified"]
+
+
+def test_a_lock_that_is_missing_is_no_unsupported_platform(node: Node) -> None:
+    result = node.verify(desired={})
+    finding = platform_finding(result)
+    assert (finding["status"], finding["repair"]) == ("fail", "roles")
+    assert "no lock for %s yet" % DEBIAN in finding["cause"]
+    assert result["platform"] == DEBIAN
+
+
+def test_a_host_without_a_gpu_is_named_before_a_lock_is_resolved_for_it(node: Node) -> None:
+    node.evidence = healthy.known(NODE, pci=())
+    result = node.verify(desired={})
+    assert result["verdict"]["first_broken"] == "hardware"
+    assert platform_finding(result)["status"] == "skip"
+
+
+def test_a_platform_that_cannot_be_read(node: Node) -> None:
+    node.evidence = healthy.unreadable(NODE, "platform")
+    result = node.verify()
+    assert result["platform"] == ""
+    assert platform_finding(result)["status"] == "fail"
+    assert result["mark_objection"] == "it is not known what the node is wanted to be"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"timeout": 0}, "timeout is 0"),
+        ({"desired": {DEBIAN: {"digest": 1}}}, "desired is not what the action goldennode.gpu.desired returns"),
+    ],
+)
+def test_arguments_that_cannot_be_used(node: Node, arguments: t.Dict[str, t.Any], words: str) -> None:
+    result = node.verify(**arguments)
+    assert result["failed"]
+    assert words in result["msg"]
+    assert node.asked == []
+
+
+def test_without_root_it_says_what_is_missing(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_verify.os, "geteuid", lambda: 1000)
+    result = node.verify()
+    assert result["failed"]
+    assert "become: true" in result["msg"]
+
+
+def test_a_table_of_what_is_not_known_says_so() -> None:
+    assert set(table(Evidence()).values()) == {None}
+    assert table(healthy.unreadable(NODE, "nvml", "smi"))["gpus"] == 1
+    assert table(Evidence(pci=Reading(())))["gpus"] == 0
