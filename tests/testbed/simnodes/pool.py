@@ -20,7 +20,7 @@ PROFILES = TESTBED / "profiles"
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One node as it shall be: name, hardware profile, port of sshd on 127.0.0.1; port 0 lets the engine choose."""
+    """One node as it shall be: name, hardware profile, port of sshd on 127.0.0.1; port 0 is any free one."""
 
     name: str
     profile: str

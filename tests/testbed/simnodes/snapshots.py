@@ -43,7 +43,7 @@ def restore(node: str, snapshot: str) -> None:
     started = time.monotonic()
     there = nodes.existing(node)
     bindings = there["HostConfig"]["PortBindings"]["22/tcp"]
-    known = Node(node, there["Config"]["Labels"][nodes.LABEL + ".profile"], int(bindings[0]["HostPort"] or 0))
+    known = Node(node, there["Config"]["Labels"][nodes.LABEL + ".profile"], int(bindings[0]["HostPort"]))
     require(snapshot)
     nodes.down([node])
     nodes.create(known, image_name(snapshot), key.ensure(), snapshot)
