@@ -42,7 +42,7 @@ def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected
         unproven = look["verdict"].get("not_proven") or []
         return Row(node, GOLDEN, reason="Not proven: %s" % "; ".join(unproven) if unproven else "", **seen)
     if look.get("verified"):
-        return Row(node, "not golden", layer="mark", **_unmarked(look.get("mark")), **seen)
+        return Row(node, "not golden", layer="mark", **_unmarked(look), **seen)
     broken = _first_broken(look)
     reason = str(broken.get("cause") or broken.get("actual") or "The look gave no reason")
     return Row(node, "not golden", layer=str(broken.get("layer", "")), reason=reason, fix=broken.get("fix", ""), **seen)
@@ -55,12 +55,13 @@ def _first_broken(look: Plain) -> Plain:
     """The finding to mend first."""
     verdict = look.get("verdict") or {}
     for finding in verdict.get("findings", ()):
-        if finding["layer"] == verdict.get("first_broken") and finding["required"] and finding["status"] != "pass":
+        broken = finding["required"] and finding["status"] in ("fail", "unknown")
+        if broken and finding["layer"] == verdict.get("first_broken"):
             return t.cast(Plain, finding)
     return {}
 
 
-def _unmarked(mark: t.Optional[Plain]) -> t.Dict[str, str]:
+def _unmarked(look: Plain) -> t.Dict[str, str]:
     """Everything verifies, and yet the node is not golden: why, and what to do."""
-    said = (mark or {}).get("reason") or "The node has no golden mark for what is wanted"
+    said = look.get("mark_objection") or "The node has no golden mark for what is wanted"
     return {"reason": "Everything verifies. %s" % said, "fix": "Run the play without --tags verify: it writes the mark"}
