@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
 COLLECTIONS = ROOT / "collections"
 JUNIT = ROOT / "tests" / "output" / "junit"
+# The default scenario only starts and removes the nodes of the others.
+SCENARIOS = sorted(path for path in ROOT.glob("molecule/*/molecule.yml") if path.parent.name != "default")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +63,12 @@ def _tool(name: str, *command: str) -> Part:
     return Part(name, (str(BIN / command[0]), *command[1:]), variables=variables)
 
 
+def _scenario(name: str) -> Part:
+    """Each by itself: molecule would stop at the first scenario that fails."""
+    command = (str(BIN / "molecule"), "--base-config", "molecule/config.yml", "test", "--scenario-name", name)
+    return Part("molecule-" + name, command, junit="molecule/" + name, limit=1200)
+
+
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "lint": (
         _tool("ansible-lint", "ansible-lint", "-q", "--format", "pep8"),
@@ -74,7 +82,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1200),),
     "pool": (_pytest("pool", "tests/pool", limit=2400),),
-    "molecule": (Part("molecule", (str(BIN / "molecule"), "test", "--all"), junit="molecule", limit=1800),),
+    "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
     "slow": (Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),),
 }
 EVERYTHING = tuple(group for group in GROUPS if group != "slow")
@@ -152,9 +160,9 @@ def judge(part: Part, status: t.Optional[int], counts: t.Optional[t.Tuple[int, i
 
 
 def summary(results: t.Sequence[Result]) -> str:
-    lines = ["", "%-14s %7s %7s %8s %8s" % ("part", "passed", "failed", "skipped", "seconds")]
+    lines = ["", "%-24s %7s %7s %8s %8s" % ("part", "passed", "failed", "skipped", "seconds")]
     for r in results:
-        row = "%-14s %7d %7d %8d %8.0f  %s" % (r.part.name, r.passed, r.failed, r.skipped, r.seconds, r.remark)
+        row = "%-24s %7d %7d %8d %8.0f  %s" % (r.part.name, r.passed, r.failed, r.skipped, r.seconds, r.remark)
         lines.append(row.rstrip())
     passed, failed, skipped = (sum(numbers) for numbers in zip(*((r.passed, r.failed, r.skipped) for r in results)))
     lines += ["", "%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else "")]
