@@ -225,9 +225,12 @@ def upstream(full: str) -> str:
 
 
 def fits(full: str, version: str) -> bool:
-    """Whether a full version is the one that the bundle means: the same, or with additions of the packager."""
+    """Whether a full version is the one that the bundle means: the same, or with additions of the packager.
+
+    ``1.7.24~ds1`` is Debian's 1.7.24; ``1.20.0~rc.1`` is not 1.20.0 yet.
+    """
     bare = upstream(full)
-    return version in (full, bare, full.split(":", 1)[-1]) or re.match(re.escape(version) + r"[+~-]", bare) is not None
+    return version in (full, bare, full.split(":", 1)[-1]) or re.match(re.escape(version) + r"(?:[+-]|~(?!rc|alpha|beta))", bare) is not None
 
 
 def choose(package: Wanted, name: str, candidate: t.Optional[str], versions: t.Sequence[str]) -> t.Optional[str]:

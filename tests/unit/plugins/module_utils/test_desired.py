@@ -1,0 +1,327 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wanted follows from lock and variables alone: files, daemon settings, units, and a digest over all that counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
+from ansible_collections.goldennode.gpu.tests.unit.healthy import desired, lock, settings
+
+
+def content(path, *arguments, **variables):
+    return desired(*arguments, **variables).files[path].content
+
+
+def refused(of_lock=None, **variables):
+    with pytest.raises(rendering.DesiredError) as caught:
+        desired(of_lock=of_lock, **variables)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def only(of_lock=None, **variables):
+    found = refused(of_lock, **variables)
+    assert len(found) == 1, found
+    return found[0]
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def test_every_file_of_the_table_is_there_with_its_digest():
+    files = desired().files
+    assert sorted(files) == [
+        "/etc/ansible/facts.d/goldennode.fact",
+        "/etc/apt/apt.conf.d/51goldennode",
+        "/etc/apt/preferences.d/goldennode",
+        "/etc/apt/sources.list.d/goldennode-nvidia.sources",
+        "/etc/modprobe.d/goldennode-blacklist.conf",
+        "/etc/modprobe.d/goldennode-nvidia.conf",
+        "/etc/systemd/system/goldennode-agent.service",
+        "/etc/systemd/system/goldennode-uvm.service",
+        "/etc/udev/rules.d/70-goldennode-uvm.rules",
+        "/usr/local/lib/goldennode/agent.pyz",
+    ]
+    for path, file in files.items():
+        assert file.path == path
+        assert file.mode == (0o755 if path.endswith(".fact") else 0o644)
+        if file.content is None:
+            assert (file.sha256, file.source) == ("a" * 64, "/controller/agent.pyz")
+        else:
+            assert file.sha256 == hashlib.sha256(file.content.encode()).hexdigest()
+            assert file.content.endswith("\n")
+            assert "Managed by goldennode.gpu" in "".join(file.content.splitlines()[:2])
+
+
+def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades():
+    pins = content("/etc/apt/preferences.d/goldennode")
+    blacklist = content("/etc/apt/apt.conf.d/51goldennode")
+    assert "Package: docker-ce\nPin: version 5:26.1.4-1~debian.13~trixie\nPin-Priority: 1001\n" in pins
+    assert pins.count("Pin-Priority: 1001") == blacklist.count('$";') == 11
+    assert '    "linux-image-6\\.12\\.57\\+deb13-amd64$";\n' in blacklist
+    assert '    "libnvidia-container1$";\n' in blacklist
+
+
+def test_the_kernel_is_not_pinned_when_that_is_not_wanted():
+    for path in ("/etc/apt/preferences.d/goldennode", "/etc/apt/apt.conf.d/51goldennode"):
+        assert "linux-image" in content(path)
+        assert "linux-image" not in content(path, kernel_pin=False)
+
+
+def test_sources_have_their_key_inside():
+    text = content("/etc/apt/sources.list.d/goldennode-nvidia.sources")
+    assert "Types: deb\nURIs: http://vendor.testbed/nvidia/debian13\nSuites: stable\nComponents: main\n" in text
+    assert "Architectures: amd64\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n AAAA\n -----END" in text
+
+
+def test_a_flat_repository_has_no_components():
+    source = {"name": "x", "uris": ["http://a", "http://b"], "suites": ["/"], "components": [], "key": "K"}
+    assert rendering.deb822(source, "arm64") == (
+        "Types: deb\nURIs: http://a http://b\nSuites: /\nArchitectures: arm64\nSigned-By:\n K\n"
+    )
+
+
+def test_nouveau_is_kept_away_in_all_three_ways():
+    text = content("/etc/modprobe.d/goldennode-blacklist.conf")
+    for line in ("blacklist nouveau", "install nouveau /bin/false", "options nouveau modeset=0", "blacklist nova_core"):
+        assert line + "\n" in text
+    assert "nouveau" not in content("/etc/modprobe.d/goldennode-blacklist.conf", kernel_blacklist=["nvidiafb"])
+
+
+@pytest.mark.parametrize(("mode", "written"), [("0660", "0660"), ("660", "0660"), ("0666", "0666"), ("600", "0600")])
+def test_the_mode_is_octal_everywhere(mode, written):
+    """modprobe reads a number without a leading zero as decimal: 660 would be 01224."""
+    options = content("/etc/modprobe.d/goldennode-nvidia.conf", device_access_mode=mode)
+    assert "NVreg_DeviceFileMode=%s\n" % written in options
+    assert "/bin/chmod %s /dev/nvidia-uvm " % written in content("/etc/systemd/system/goldennode-uvm.service", device_access_mode=mode)
+    assert "/bin/chmod %s /dev/nvidia-uvm " % written in content("/etc/udev/rules.d/70-goldennode-uvm.rules", device_access_mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "gid"),
+    [
+        ("debian-13-x86_64", {}, 44),
+        ("ubuntu-24.04-aarch64", {}, 44),
+        ("debian-13-x86_64", {"device_access_group": "root"}, 0),
+        ("debian-13-x86_64", {"device_access_group": "gpu", "device_access_gid": 2001}, 2001),
+    ],
+)
+def test_the_driver_gets_the_number_of_the_group(platform, variables, gid):
+    text = content("/etc/modprobe.d/goldennode-nvidia.conf", of_lock=lock(platform=platform), **variables)
+    assert "NVreg_DeviceFileGID=%d " % gid in text
+
+
+def test_uvm_nodes_get_the_group_by_name():
+    text = content("/etc/systemd/system/goldennode-uvm.service", device_access_group="gpu", device_access_gid=2001)
+    assert "ExecStart=/bin/chgrp gpu /dev/nvidia-uvm /dev/nvidia-uvm-tools\n" in text
+
+
+def test_the_boot_unit_stands_behind_all_that_it_looks_at():
+    text = content("/etc/systemd/system/goldennode-agent.service", golden_look_timeout=100)
+    for unit in ("docker.service", "goldennode-uvm.service", "nvidia-persistenced.service", "nvidia-cdi-refresh.service"):
+        assert unit in text
+    assert "ExecStart=/usr/bin/python3 /usr/local/lib/goldennode/agent.pyz verify --boot\n" in text
+    assert "TimeoutStartSec=380\n" in text
+
+
+def test_uvm_and_gpu_nodes_need_two_calls_of_nvidia_modprobe():
+    """With -u it makes nvidia-uvm's nodes and no others, whatever the minor numbers are."""
+    calls = [line for line in content("/etc/systemd/system/goldennode-uvm.service").splitlines() if "nvidia-modprobe" in line]
+    assert len(calls) == 2
+    assert "-c 255" in calls[0]
+    assert " -u" not in calls[0]
+    assert calls[1].endswith("-u -c 0")
+
+
+def fact(tmp_path, agent):
+    """What the local fact prints with this agent.pyz."""
+    script = tmp_path / "goldennode.fact"
+    script.write_text(content("/etc/ansible/facts.d/goldennode.fact").replace(rendering.AGENT_PATH, str(agent)))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_the_fact_says_not_golden_without_an_agent(tmp_path):
+    said = fact(tmp_path, tmp_path / "agent.pyz")
+    assert said["golden"] is False
+    assert "%s/agent.pyz cannot be loaded: No module named 'goldennode'" % tmp_path in said["reason"]
+
+
+def test_the_fact_calls_the_agent(tmp_path):
+    (tmp_path / "zip" / "goldennode").mkdir(parents=True)
+    (tmp_path / "zip" / "goldennode" / "__init__.py").touch()
+    (tmp_path / "zip" / "goldennode" / "agent.py").write_text(
+        "import json, sys\ndef main():\n    print(json.dumps({'argv': sys.argv[1:]}))\n    return 0\n"
+    )
+    assert fact(tmp_path, tmp_path / "zip") == {"argv": ["fact"]}
+
+
+# --- daemon.json --------------------------------------------------------------------------------------------------
+
+
+def test_daemon_settings():
+    assert desired().daemon == {
+        "log-opts": {"max-size": "10m"},
+        "default-runtime": "runc",
+        "runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}},
+        "features": {"cdi": True},
+    }
+
+
+def test_options_are_merged_beside_ours():
+    options = {"runtimes": {"kata": {"path": "kata"}}, "features": {"buildkit": True}, "live-restore": True}
+    found = desired(docker_daemon_options=options, docker_default_runtime="kata").daemon
+    assert sorted(found["runtimes"]) == ["kata", "nvidia"]
+    assert found["features"] == {"buildkit": True, "cdi": True}
+    assert found["live-restore"] is True
+    assert found["default-runtime"] == "kata"
+    assert options == {"runtimes": {"kata": {"path": "kata"}}, "features": {"buildkit": True}, "live-restore": True}
+
+
+@pytest.mark.parametrize(
+    ("docker", "cdi", "features"),
+    [
+        ("26.1.4", True, {"cdi": True}),
+        ("26.1.4", False, {"cdi": False}),  # on by default from 28.2 on: off must be said
+        ("25.0.0", True, {"cdi": True}),
+        ("24.0.9", True, None),
+        ("20.10.24+dfsg1", True, None),
+    ],
+)
+def test_cdi_is_asked_for_where_the_engine_reads_it(docker, cdi, features):
+    found = desired(of_lock=lock(docker={"version": docker}), toolkit_cdi=cdi)
+    assert found.daemon.get("features") == features
+    wanted = features == {"cdi": True}
+    assert ("cdi" in found.settings["golden"]["golden_container_injections"]) is wanted
+    assert ("nvidia-cdi-refresh.path" in found.units) is wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"default-runtime": "nvidia"}, "docker_daemon_options.default-runtime: 'nvidia' is managed by a variable of its own. Set docker_default_runtime"),
+        ({"runtimes": {"nvidia": {"path": "/x"}}}, "docker_daemon_options.runtimes.nvidia: {'path': '/x'} is managed"),
+        ({"features": {"cdi": True}}, "docker_daemon_options.features.cdi: True is managed by a variable of its own. Set toolkit_cdi"),
+        ({"runtimes": []}, "docker_daemon_options.runtimes: [] is not a dictionary"),
+        ({"features": "cdi"}, "docker_daemon_options.features: 'cdi' is not a dictionary"),
+    ],
+)
+def test_an_option_never_overrides_ours_in_silence(options, said):
+    assert said in only(docker_daemon_options=options)
+
+
+# --- units --------------------------------------------------------------------------------------------------------
+
+
+def test_units():
+    assert desired().units == {
+        "docker.service": "active+enabled",
+        "containerd.service": "active+enabled",
+        "goldennode-uvm.service": "enabled",
+        "goldennode-agent.service": "enabled",
+        "nvidia-persistenced.service": "active+enabled",
+        "nvidia-cdi-refresh.path": "active+enabled",
+    }
+    assert "nvidia-persistenced.service" not in desired(driver_persistenced=False).units
+
+
+# --- what contradicts itself --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"device_access_mode": "438"}, "device_access_mode: '438' is not a mode in octal"),
+        ({"device_access_mode": "66"}, "device_access_mode: '66' is not"),
+        ({"device_access_mode": "01666"}, "device_access_mode: '01666' is not"),
+        ({"device_access_mode": "rw-rw-rw-"}, "is not a mode in octal"),
+        ({"golden_expected_gpus": 0}, "golden_expected_gpus: 0 is less than 1. Say how many GPUs"),
+        ({"golden_container_injections": []}, "golden_container_injections: [] is empty"),
+        ({"golden_look_timeout": 2}, "golden_look_timeout: 2 is too short"),
+        ({"kernel_blacklist": ["nouveau; rm -rf /"]}, "kernel_blacklist: 'nouveau; rm -rf /' is not the name"),
+        ({"device_access_users": ["alice", "bob the builder"]}, "device_access_users: 'bob the builder' is not a name"),
+        ({"device_access_group": "gpu\nusers", "device_access_gid": 1}, "device_access_group: 'gpu\\nusers' is not a name"),
+        ({"device_access_group": "gpu"}, "device_access_group: 'gpu' has no number that is known for debian-13-x86_64. Set device_access_gid"),
+        ({"docker_default_runtime": "crun"}, "docker_default_runtime: 'crun' is a runtime that Docker would not know"),
+        ({"golden_container_injections": ["cdi"], "toolkit_cdi": False}, "asks for CDI alone, which is not in use"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(variables, said):
+    assert said in only(**variables)
+
+
+def test_a_package_manager_that_is_not_known_yet_is_refused():
+    assert any("'rocky-9-x86_64' is not supported yet" in line for line in refused(lock(package_manager="dnf", platform="rocky-9-x86_64")))
+
+
+def test_all_contradictions_are_told_at_once():
+    assert len(refused(device_access_mode="x", golden_expected_gpus=0, docker_daemon_options={"default-runtime": "x"})) == 3
+
+
+# --- the digest ---------------------------------------------------------------------------------------------------
+
+
+def test_the_digest_is_the_same_for_the_same_wish():
+    assert desired().digest == desired().digest
+    assert desired().digest.startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"kernel_blacklist": ["nouveau"]},
+        {"kernel_pin": False},
+        {"driver_persistenced": False},
+        {"docker_daemon_options": {}},
+        {"docker_daemon_options": {"log-opts": {"max-size": "11m"}}},
+        {"docker_default_runtime": "nvidia"},
+        {"toolkit_cdi": False},
+        {"device_access_group": "root"},
+        {"device_access_mode": "0666"},
+        {"device_access_users": ["alice"]},
+        {"device_access_gid": 2001},
+        {"golden_expected_gpus": 4},
+        {"golden_container_injections": ["runtime"]},
+        {"golden_look_timeout": 61},
+    ],
+)
+def test_the_digest_follows_every_variable_that_affects_the_node(variables):
+    assert desired(**variables).digest != desired().digest
+
+
+def test_the_digest_does_not_follow_what_only_steers_the_run():
+    base = desired()
+    for name in ("golden_allow_reboot", "docker_allow_restart"):
+        assert desired(**{name: True}).digest == base.digest
+    assert desired(golden_reboot_timeout=1).digest == base.digest
+    assert desired(bundle_file="/elsewhere/pool.yml").digest == base.digest
+    for role in base.settings.values():
+        for name in role:
+            assert "_allow_" not in name
+
+
+def test_the_digest_follows_lock_and_agent_but_not_where_the_agent_is():
+    assert desired(of_lock=lock(docker={"version": "26.1.5"})).digest != desired().digest
+    of = [rendering.build(lock(), settings(), sha, path).digest for sha, path in (("a", "/x"), ("a", None), ("b", "/x"))]
+    assert of[0] == of[1] != of[2]
+
+
+def test_every_public_variable_is_tried_above():
+    """A new variable must be put into one of the two tests of the digest."""
+    tried = {"bundle_file", "golden_reboot_timeout", "golden_allow_reboot", "docker_allow_restart"}
+    marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
+    tried |= {name for variables in marks[0].args[1] for name in variables}
+    assert tried == {name for role in settings().values() for name in role} | {"device_access_gid"}
+
+
+def test_it_survives_the_way_through_json():
+    assert desired_from_plain(json.loads(json.dumps(to_plain(desired())))) == desired()

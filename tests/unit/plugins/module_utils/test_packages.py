@@ -1,0 +1,283 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which packages are named, which belong together, and which version is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import packages
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Driver, Kernel
+from ansible_collections.goldennode.gpu.plugins.module_utils.packages import Wanted
+from ansible_collections.goldennode.gpu.tests.unit.bundles import platform_bundle
+
+
+def names(wanted):
+    return [package.name for package in wanted]
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+
+def test_all_axes_of_a_bundle_are_named():
+    found = packages.wanted(platform_bundle())
+    assert sorted(found) == ["docker", "driver", "fabric_manager", "kernel", "toolkit"]
+    assert "fabric_manager" not in packages.wanted(platform_bundle(fabric_manager=None))
+
+
+def test_the_toolkit_is_four_packages_at_one_version():
+    found = packages.toolkit_packages("1.20.0")
+    assert len(found) == 4
+    assert {package.version for package in found} == {"1.20.0"}
+    assert all(package.required for package in found)
+
+
+@pytest.mark.parametrize(
+    ("platform", "driver", "expected"),
+    [
+        (
+            "debian-13-x86_64",
+            Driver("580.159.03", "open"),
+            "nvidia-kernel-open-dkms nvidia-driver-cuda libcuda1 libnvidia-ml1 nvidia-persistenced nvidia-modprobe",
+        ),
+        (
+            "debian-12-x86_64",
+            Driver("580.159.03", "proprietary"),
+            "nvidia-kernel-dkms nvidia-driver-cuda libcuda1 libnvidia-ml1 nvidia-persistenced nvidia-modprobe",
+        ),
+        (
+            "debian-13-x86_64",
+            Driver("550.163.01", "open", source="distro"),
+            "nvidia-open-kernel-dkms nvidia-smi libcuda1 libnvidia-ml1 firmware-nvidia-gsp nvidia-persistenced nvidia-modprobe",
+        ),
+        (
+            "ubuntu-24.04-x86_64",
+            Driver("580.159.03", "open"),
+            "nvidia-dkms-580-open libnvidia-compute-580 nvidia-utils-580 nvidia-compute-utils-580 nvidia-modprobe",
+        ),
+        (
+            "ubuntu-24.04-aarch64",
+            Driver("595.71.05", "open"),
+            "nvidia-dkms-open libnvidia-compute nvidia-utils nvidia-compute-utils nvidia-modprobe",
+        ),
+        (
+            "ubuntu-22.04-x86_64",
+            Driver("580.159.03", "proprietary", source="distro"),
+            "nvidia-dkms-580-server libnvidia-compute-580-server nvidia-utils-580-server nvidia-compute-utils-580-server "
+            "nvidia-modprobe",
+        ),
+        (
+            "ubuntu-26.04-x86_64",
+            Driver("615.71.09", "open", build="precompiled", source="distro"),
+            "nvidia-kernel-common-615-server libnvidia-compute-615-server nvidia-utils-615-server "
+            "nvidia-compute-utils-615-server nvidia-modprobe",
+        ),
+    ],
+)
+def test_driver_packages(platform, driver, expected):
+    assert names(packages.driver_packages(platform, driver)) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("platform", "driver", "said"),
+    [
+        ("debian-13-x86_64", Driver("580.159.03", "open", build="precompiled"), "source: nvidia with build: dkms or"),
+        ("ubuntu-24.04-x86_64", Driver("580.159.03", "open", build="precompiled"), "source: distro with build: precompiled"),
+        ("rocky-9-x86_64", Driver("580.159.03", "open"), "Use a platform of Debian or Ubuntu"),
+    ],
+)
+def test_a_source_that_has_no_such_packages_is_told(platform, driver, said):
+    with pytest.raises(ValueError, match=said):
+        packages.driver_packages(platform, driver)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "flavour", "expected"),
+    [
+        (Kernel(release="6.8.0-45-generic"), "open", "linux-modules-nvidia-580-server-open-6.8.0-45-generic"),
+        (Kernel(metapackage="linux-image-generic"), "proprietary", "linux-modules-nvidia-580-server-generic"),
+        (Kernel(metapackage="linux-generic-hwe-24.04"), "open", "linux-modules-nvidia-580-server-open-generic-hwe-24.04"),
+    ],
+)
+def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
+    driver = Driver("580.159.03", flavour, "precompiled", "distro")
+    (found,) = packages.modules_for(platform_bundle(kernel=kernel, driver=driver))
+    assert found == Wanted((expected,))
+    assert packages.modules_for(platform_bundle()) == ()
+
+
+@pytest.mark.parametrize(
+    ("platform", "kernel", "build", "expected"),
+    [
+        ("debian-13-x86_64", Kernel(release="6.12.5-amd64"), "dkms", "linux-image-6.12.5-amd64 linux-headers-6.12.5-amd64"),
+        ("debian-13-x86_64", Kernel(metapackage="linux-image-amd64"), "dkms", "linux-image-amd64 linux-headers-amd64"),
+        (
+            "ubuntu-24.04-x86_64",
+            Kernel(release="6.8.0-45-generic"),
+            "dkms",
+            "linux-image-6.8.0-45-generic linux-modules-6.8.0-45-generic linux-headers-6.8.0-45-generic",
+        ),
+        (
+            "ubuntu-24.04-x86_64",
+            Kernel(release="6.8.0-45-generic"),
+            "precompiled",
+            "linux-image-6.8.0-45-generic linux-modules-6.8.0-45-generic",
+        ),
+        ("ubuntu-24.04-x86_64", Kernel(metapackage="linux-generic"), "dkms", "linux-generic"),
+        (
+            "ubuntu-24.04-x86_64",
+            Kernel(metapackage="linux-image-generic-hwe-24.04"),
+            "dkms",
+            "linux-image-generic-hwe-24.04 linux-headers-generic-hwe-24.04",
+        ),
+    ],
+)
+def test_kernel_and_headers_are_named_together(platform, kernel, build, expected):
+    assert names(packages.kernel_packages(platform, kernel, build)) == expected.split()
+
+
+def test_docker_packages():
+    assert names(packages.docker_packages(Docker("26.1.4"))) == ["docker-ce", "docker-ce-cli", "containerd.io"]
+    distro = packages.docker_packages(Docker("26.1.5", "distro", "1.7.24"))
+    assert [(package.name, package.version, package.required) for package in distro] == [
+        ("docker.io", "26.1.5", True),
+        ("docker-cli", "26.1.5", False),
+        ("containerd", "1.7.24", True),
+        ("runc", None, True),
+    ]
+
+
+def test_the_fabric_manager_has_had_two_names():
+    (found,) = packages.fabric_packages("550.163.01")
+    assert found.names == ("nvidia-fabricmanager", "nvidia-fabricmanager-550")
+
+
+# --- belonging ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [
+        ("libnvidia-common-460", "driver"),  # the one that unattended-upgrades moved, since nobody had held it
+        ("nvidia-headless-460-server", "driver"),
+        ("nvidia-dkms-580-open", "driver"),
+        ("nvidia-driver-cuda", "driver"),
+        ("nvidia-utils-580", "driver"),
+        ("nvidia-kernel-support", "driver"),
+        ("nvidia-modprobe", "driver"),
+        ("nvidia-smi", "driver"),
+        ("libnvidia-compute-580-server", "driver"),
+        ("libnvidia-ml1", "driver"),
+        ("libcuda1", "driver"),
+        ("firmware-nvidia-gsp", "driver"),
+        ("xserver-xorg-video-nvidia-580", "driver"),
+        ("linux-modules-nvidia-580-server-open-generic", "driver"),
+        ("linux-objects-nvidia-580-server-6.8.0-45-generic", "driver"),
+        ("linux-signatures-nvidia-6.8.0-45-generic", "driver"),
+        ("cuda-drivers", "driver"),
+        ("cuda-drivers-580", "driver"),
+        ("nvidia-container-toolkit", "toolkit"),
+        ("nvidia-container-toolkit-base", "toolkit"),
+        ("libnvidia-container1", "toolkit"),
+        ("libnvidia-container-tools", "toolkit"),
+        ("nvidia-fabricmanager", "fabric_manager"),
+        ("nvidia-fabricmanager-550", "fabric_manager"),
+        ("nvidia-fabric-manager", "fabric_manager"),
+        ("docker-ce", "docker"),
+        ("docker-ce-cli", "docker"),
+        ("containerd.io", "docker"),
+        ("docker.io", "docker"),
+        ("runc", "docker"),
+        ("linux-image-6.12.57+deb13-amd64", "kernel"),
+        ("linux-headers-6.12.57+deb13-common", "kernel"),
+        ("linux-kbuild-6.12.57+deb13", "kernel"),
+        ("linux-modules-extra-6.8.0-45-generic", "kernel"),
+        ("linux-generic", "kernel"),
+        ("linux-libc-dev", None),
+        ("linux-base", None),
+        ("libnvidia-container-dev", None),
+        ("nvidia-docker2", None),
+        ("nvidia-cuda-toolkit", None),
+        ("nvidia-driver-pinning-580", None),
+        ("nvidia-driver-assistant", None),
+        ("nvidia-mig-manager", None),
+        ("libnvidia-nscq", None),
+        ("nvidia-imex", None),
+        ("nvidia-support", None),
+        ("cuda-toolkit-13-0", None),
+        ("docker-compose-plugin", None),
+        ("bash", None),
+    ],
+)
+def test_to_which_axis_a_package_belongs(name, axis):
+    assert packages.axis_of(name) == axis
+    assert packages.belongs_to_driver_set(name) == (axis == "driver")
+
+
+# --- versions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("full", "bare"),
+    [
+        ("580.159.03-1", "580.159.03"),
+        ("5:26.1.4-1~debian.13~trixie", "26.1.4"),
+        ("26.1.5+dfsg1-9+b9", "26.1.5+dfsg1"),
+        ("580.95.05-0ubuntu0.24.04.2", "580.95.05"),
+        ("20250101", "20250101"),
+    ],
+)
+def test_upstream_version(full, bare):
+    assert packages.upstream(full) == bare
+
+
+@pytest.mark.parametrize(
+    ("full", "version", "fits"),
+    [
+        ("580.159.03-1", "580.159.03", True),
+        ("3:580.159.03-1.el9", "580.159.03", True),
+        ("26.1.5+dfsg1-9+b9", "26.1.5", True),
+        ("26.1.5+dfsg1-9+b9", "26.1.5+dfsg1", True),
+        ("5:26.1.4-1~debian.13~trixie", "26.1.4-1~debian.13~trixie", True),
+        ("5:26.1.4-1~debian.13~trixie", "5:26.1.4-1~debian.13~trixie", True),
+        ("1.7.24~ds1-6+deb13u1", "1.7.24", True),
+        ("1.20.0~rc.1-1", "1.20.0~rc.1", True),
+        ("1.20.0~rc.1-1", "1.20.0", False),
+        ("580.159.03-1", "580.159", False),
+        ("1.20.10-1", "1.20.1", False),
+        ("26.1.40-1", "26.1.4", False),
+        ("11.20.0-1", "1.20.0", False),
+    ],
+)
+def test_which_full_version_is_meant(full, version, fits):
+    assert packages.fits(full, version) is fits
+
+
+def test_among_packagings_of_one_version_the_candidate_is_taken():
+    versions = ("550.163.01-4~bpo13+1", "550.163.01-2", "535.1-1")
+    package = Wanted(("nvidia-smi",), "550.163.01")
+    assert packages.choose(package, "nvidia-smi", "550.163.01-2", versions) == "550.163.01-2"
+    assert packages.choose(package, "nvidia-smi", "535.1-1", versions) == "550.163.01-4~bpo13+1"
+    assert packages.choose(Wanted(("x",), "9.9"), "x", "535.1-1", versions) is None
+    assert packages.choose(Wanted(("x",)), "x", "535.1-1", versions) == "535.1-1"
+    assert packages.choose(Wanted(("x",)), "x", None, ()) is None
+
+
+def test_a_version_that_no_repository_has_is_told_with_the_nearest():
+    package = Wanted(("nvidia-driver-cuda",), "580.160.01")
+    said = str(packages.not_found("driver", package, ("595.71.05-1", "580.178.04-1", "580.159.03-1", "580.159.03-2")))
+    assert "driver.version: '580.160.01' cannot be had" in said
+    assert "nvidia-driver-cuda in 595.71.05, 580.178.04, 580.159.03. Use 580.159.03, the nearest" in said
+
+
+def test_a_package_that_no_repository_has_is_told():
+    said = str(packages.not_found("fabric_manager", packages.fabric_packages("550.1.1")[0], ()))
+    assert "no repository has a package nvidia-fabricmanager or nvidia-fabricmanager-550" in said
+    assert "kernel cannot be had: no repository" in str(packages.not_found("kernel", Wanted(("linux-image-x",)), ()))
+
+
+def test_many_versions_are_not_all_listed():
+    said = str(packages.not_found("toolkit", Wanted(("x",), "1.20.9"), ["1.%d.0-1" % minor for minor in range(30)]))
+    assert "and 22 more" in said
+    assert "Use 1.20.0, the nearest" in said
