@@ -21,6 +21,18 @@ _BROKEN = ("fail", "unknown")
 #: Checks that compare the node with nothing but the declared number of GPUs.
 _WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.gpu_count")
 
+#: What must be right before a role may begin, in whatever layer it stands.
+_PRECONDITIONS = (
+    "hardware.gpu_present",
+    "hardware.gpu_count",
+    "hardware.gpu_healthy",
+    "packages.platform",
+    "host_driver.kernel",
+    "container_runtime.daemon_config",
+)
+
+_NOTHING = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
+
 #: On WSL there is no GPU on PCI and no driver of its own; host_driver.kernel says so.
 _NOT_ON_WSL = ("hardware", "packages")
 
@@ -47,11 +59,10 @@ def without_desired(evidence: Evidence, expected_gpus: t.Optional[int], platform
 
     Whether there are GPUs at all can be said, and is to be said before anybody resolves a lock.
     """
-    nothing = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
     findings: t.List[Finding] = []
     for check in CHECKS:
         if check.id in _WITHOUT_DESIRED:
-            findings.extend(judge(check, nothing, evidence, expected_gpus))
+            findings.extend(judge(check, _NOTHING, evidence, expected_gpus))
         elif check.id != "packages.platform":
             findings.append(_not_judged(check, "not judged: it is not known what this node is wanted to be"))
         elif any(finding.status in _BROKEN for finding in findings):
@@ -59,6 +70,22 @@ def without_desired(evidence: Evidence, expected_gpus: t.Optional[int], platform
         else:
             findings.append(_stamp(check, platform))
     return conclude(findings)
+
+
+def refusals(desired: t.Optional[Desired], evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Tuple[Finding, ...]:
+    """What only a person can mend, and what is to be said before a role changes anything.
+
+    A verdict names the first broken layer alone. A bare node is broken early, and a malformed daemon.json must not come
+    up after the driver was installed.
+    """
+    ids = _PRECONDITIONS if desired else (*_WITHOUT_DESIRED, "container_runtime.daemon_config")
+    found = (
+        finding
+        for check in CHECKS
+        if check.id in ids
+        for finding in judge(check, desired or _NOTHING, evidence, expected_gpus)
+    )
+    return tuple(finding for finding in found if finding.status == "fail" and finding.repair == "manual")
 
 
 def conclude(findings: t.Sequence[Finding]) -> Verdict:

@@ -151,6 +151,14 @@ verdict:
       type: list
       elements: str
       sample: ["image.cuda: CUDA in the container is not proven."]
+refusals:
+  description:
+    - Findings, of whatever layer, that only a person can mend and that must be mended before a role changes anything.
+      No GPU, a GPU missing or lost, a platform that is not the bundle's, WSL, a C(daemon.json) that cannot be read.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
 mark:
   description: The golden mark as it is on the node, null when there is none that can be understood.
   returned: always
@@ -204,7 +212,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict as judge
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Verdict, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Finding, Verdict, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
@@ -238,7 +246,7 @@ def main() -> None:
     host = LocalHost()
     _platform, desired = choose(host, wanted)
     evidence = look(host, desired, given["scope"], float(given["timeout"]))
-    verdict = _verdict(desired, evidence, given)
+    verdict, refusals = _judge(desired, evidence, given)
     mark = marks.State().mark()
     objection = marks.objection(mark, desired, evidence) if desired else "it is not known what the node is wanted to be"
     verified = verdict.golden and given["scope"] == "full"
@@ -246,6 +254,7 @@ def main() -> None:
         "golden": verified and not objection,
         "verified": verified,
         "verdict": to_plain(verdict),
+        "refusals": to_plain(refusals),
         "mark": to_plain(mark.value),
         "mark_objection": objection,
         "platform": evidence.platform.value.key if evidence.platform.value else "",
@@ -256,11 +265,16 @@ def main() -> None:
     module.exit_json(changed=False, **result)
 
 
-def _verdict(desired: t.Optional[Desired], evidence: Evidence, given: t.Mapping[str, t.Any]) -> Verdict:
-    if desired is None:
-        finding = platform_unknown(evidence.platform.value, given["bundles"])
-        return judge.without_desired(evidence, given["expected_gpus"], finding)
-    return judge.run(desired, evidence, given["expected_gpus"])
+def _judge(
+    desired: t.Optional[Desired], evidence: Evidence, given: t.Mapping[str, t.Any]
+) -> t.Tuple[Verdict, t.Tuple[Finding, ...]]:
+    gpus = given["expected_gpus"]
+    refusals = judge.refusals(desired, evidence, gpus)
+    if desired is not None:
+        return judge.run(desired, evidence, gpus), refusals
+    verdict = judge.without_desired(evidence, gpus, platform_unknown(evidence.platform.value, given["bundles"]))
+    unsupported = tuple(f for f in verdict.findings if f.id == "packages.platform" and f.repair == "manual")
+    return verdict, refusals + unsupported
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from .wanted import RUN_SITE, cdi_wanted, driver_version, injections
 DOCKER = "docker.service"
 
 _RESTART = "%s It restarts Docker, which needs docker_allow_restart=true while containers run." % RUN_SITE
-_MALFORMED = re.compile(r"\bline \d+")
+#: The reader names the place of what dockerd would not read; a file that could not be opened has none.
+_MALFORMED = re.compile(r": (?:line|byte) \d+")
 
 
 def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -93,7 +94,7 @@ def daemon_config(desired: Desired, evidence: Evidence, expected_gpus: t.Optiona
             failed(
                 expected="JSON that dockerd can read",
                 actual=words,
-                cause="Docker's configuration is malformed; the next restart of Docker would fail.",
+                cause="Docker's configuration cannot be read, and its next restart would fail: %s." % words,
                 fix="Mend the file at that place; nothing is written to a file that cannot be read.",
                 repair="manual",
             )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import typing as t
@@ -167,6 +168,38 @@ def test_a_platform_that_cannot_be_read(node: Node) -> None:
     assert result["platform"] == ""
     assert platform_finding(result)["status"] == "fail"
     assert result["mark_objection"] == "it is not known what the node is wanted to be"
+
+
+def refused(result: t.Mapping[str, t.Any]) -> t.List[str]:
+    return [finding["id"] for finding in result["refusals"]]
+
+
+def test_what_roles_can_mend_is_no_refusal(node: Node) -> None:
+    node.evidence = healthy.known(NODE, packages={}, driver=None, docker_config={}, docker=None)
+    assert refused(node.verify()) == []
+    assert refused(node.verify(desired={})) == []
+
+
+@pytest.mark.parametrize("desired", [ARGUMENTS["desired"], {}])
+def test_what_only_a_person_can_mend_is_said_at_once_in_whatever_layer(node: Node, desired: t.Dict[str, t.Any]) -> None:
+    bare = healthy.known(NODE, packages={}, driver=None)
+    words = "/etc/docker/daemon.json: line 3 column 5: a value is expected"
+    node.evidence = dataclasses.replace(bare, docker_config=Reading.unknown(words))
+    result = node.verify(desired=desired)
+    assert result["verdict"]["first_broken"] == "packages"
+    assert refused(result) == ["container_runtime.daemon_config"]
+    node.evidence = healthy.known(bare, pci=())
+    assert refused(node.verify(desired=desired)) == ["hardware.gpu_present", "hardware.gpu_count"]
+
+
+def test_wsl_and_other_platforms_are_refused(node: Node) -> None:
+    platform = NODE.platform.value
+    assert platform is not None
+    node.evidence = healthy.known(NODE, platform=dataclasses.replace(platform, wsl=True))
+    assert refused(node.verify()) == ["host_driver.kernel"]
+    assert refused(node.verify(desired={})) == ["packages.platform"]
+    node.evidence = healthy.known(NODE, platform=Platform("arch", "rolling", "x86_64"))
+    assert refused(node.verify()) == ["packages.platform"]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Package,
     Reading,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import daemon_json
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 WANTED = healthy.desired()
@@ -558,11 +559,19 @@ def test_tools_that_fail_for_want_of_a_node_do_not_blame_the_driver(harm: str, c
 # --- container_runtime -----------------------------------------------------------------------------------------------
 
 
-def test_a_malformed_daemon_json_is_named_with_its_place_and_left_alone() -> None:
-    words = "/etc/docker/daemon.json: line 3, column 5: a value is expected"
-    finding = only(failing(NODE, docker_config=words), "container_runtime.daemon_config")
-    assert finding.actual == words
+@pytest.mark.parametrize("raw", [b'{"debug": true,}', b"[]", b"\x80"])
+def test_a_malformed_daemon_json_is_named_with_its_place_and_left_alone(raw: bytes) -> None:
+    evidence = dataclasses.replace(NODE, docker_config=daemon_json.parse(raw, "/etc/docker/daemon.json"))
+    finding = only(evidence, "container_runtime.daemon_config")
+    assert evidence.docker_config.error == finding.actual
+    assert finding.actual in finding.cause
     assert finding.repair == "manual"
+
+
+def test_a_daemon_json_that_cannot_be_opened_is_not_called_malformed() -> None:
+    words = "/etc/docker/daemon.json could not be read: Permission denied"
+    found = of(failing(NODE, docker_config=words), "container_runtime.daemon_config")
+    assert [(f.status, f.actual) for f in found] == [("unknown", words)]
 
 
 def test_the_toolkit_is_not_wired_into_docker() -> None:
