@@ -38,32 +38,32 @@ def _image(_arguments: argparse.Namespace) -> None:
 def _up(arguments: argparse.Namespace) -> None:
     wanted = [parse_node(text) for text in arguments.nodes] or read_pool(arguments.pool)
     engine.ensure()
-    if arguments.snapshot is not None:
-        snapshots.require(arguments.snapshot)
-    image_name = snapshots.image_name(arguments.snapshot) if arguments.snapshot else arguments.image or image.ensure()
+    image_name = arguments.image or snapshots.image_of(arguments.snapshot)
     nodes.ensure_network()
     vendor.start(nodes.NETWORK)
-    nodes.up(wanted, image_name, arguments.snapshot)
+    nodes.up(wanted, image_name, None if arguments.snapshot == snapshots.BARE else arguments.snapshot)
 
 
 def _down(arguments: argparse.Namespace) -> None:
     nodes.down(arguments.nodes or nodes.names())
-    if arguments.all:
-        snapshots.remove(snapshots.names())
     if not nodes.names():
         vendor.stop()
-        docker("network", "rm", nodes.NETWORK, check=False)
+        if nodes.network_exists():
+            docker("network", "rm", nodes.NETWORK)
+    if arguments.all:
+        snapshots.remove(snapshots.names())
+        image.remove_all()
 
 
 def _status(_arguments: argparse.Namespace) -> None:
     for name in nodes.names():
         there = nodes.existing(name)
         running = there["State"]["Running"]
-        profile = there["Config"]["Labels"][nodes.LABEL + ".profile"]
+        profile = there["Config"]["Labels"][nodes.PROFILE_LABEL]
         where = "127.0.0.1:%d" % nodes.port(name) if running else "stopped"
         on = " ".join(faults.active(name)) if running else ""
         print("%-12s %-10s %-18s %-30s %s" % (name, profile, where, there["Config"]["Image"], on))
-    print("snapshots: %s" % (" ".join(snapshots.names()) or "none"))
+    print("snapshots: %s" % " ".join([snapshots.BARE, *snapshots.names()]))
 
 
 def _ssh(arguments: argparse.Namespace) -> None:
@@ -96,11 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--pool", type=Path, default=POOL, help="inventory that names the nodes")
     source = sub.add_mutually_exclusive_group()
     source.add_argument("--image", help="image for new nodes in place of the one built from node/")
-    source.add_argument("--from", dest="snapshot", metavar="SNAPSHOT", help="snapshot from which new nodes start")
+    source.add_argument(
+        "--from", dest="snapshot", metavar="SNAPSHOT", default=snapshots.BARE, help="start new nodes from it"
+    )
 
     sub = add("down", _down, "remove nodes and what is theirs: those named, else all")
     sub.add_argument("nodes", nargs="*", metavar="NODE")
-    sub.add_argument("--all", action="store_true", help="snapshots too")
+    sub.add_argument("--all", action="store_true", help="snapshots and images too")
     add("status", _status, "list nodes with profile, address, image and active faults")
 
     sub = add("ssh", _ssh, "a shell, or a command, over ssh")
@@ -134,5 +136,5 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("snapshot")
     sub = add("reset", lambda a: snapshots.restore(a.node, a.snapshot), "start a node again from a snapshot")
     sub.add_argument("node")
-    sub.add_argument("snapshot")
+    sub.add_argument("snapshot", help="bare: as the node image makes it")
     return parser

@@ -14,7 +14,7 @@ import typing as t
 from pathlib import Path
 
 from .engine import install_program
-from .shell import TESTBED, docker, run, say
+from .shell import TESTBED, docker, locked, run, say
 
 CONTEXT = TESTBED / "node"
 BASE = "debian:trixie"
@@ -24,7 +24,11 @@ REPOSITORY_NAME = "goldennode/node"
 def ensure() -> str:
     """Name of the node image; built when it is not there yet."""
     name = wanted_name()
-    if not exists(name):
+    if exists(name):
+        return name
+    with locked("image"):
+        if exists(name):
+            return name
         ensure_base()
         say("building %s (about a minute, once)" % name)
         started = time.monotonic()
@@ -50,6 +54,13 @@ def context_files() -> t.List[Path]:
 
 def exists(name: str) -> bool:
     return run("docker", "image", "inspect", name, check=False).returncode == 0
+
+
+def remove_all() -> None:
+    """Every node image that no container uses any more."""
+    for name in docker("images", REPOSITORY_NAME, "--format", "{{.Repository}}:{{.Tag}}").split():
+        if not docker("ps", "--all", "--quiet", "--filter", "ancestor=" + name):
+            docker("image", "rm", name)
 
 
 def ensure_base() -> None:

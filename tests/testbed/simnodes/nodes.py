@@ -13,12 +13,14 @@ import tarfile
 import time
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from . import key
+from . import key, volumes
 from .pool import Node
-from .shell import TestbedError, docker, run, say
+from .shell import TestbedError, docker, locked, run, say
+from .volumes import LABEL
 
-LABEL = "org.goldennode.testbed"
+PROFILE_LABEL = LABEL + ".profile"
 NETWORK = "goldennode-testbed"
 #: Seconds in which a node that was started or rebooted must let people in.
 BOOT_LIMIT = 90
@@ -46,15 +48,13 @@ def container(node: str) -> str:
     return "goldennode-" + node
 
 
-def volume(node: str) -> str:
-    return "goldennode-%s-docker" % node
-
-
 # --- up and down ---------------------------------------------------------------------------------------------------
 
 
 def up(nodes: t.Sequence[Node], image_name: str, snapshot: t.Optional[str] = None) -> None:
     """Start what is not running, all at once, and wait until every node lets people in."""
+    if Path("/proc/driver/nvidia/version").exists():
+        raise TestbedError("this machine runs a real NVIDIA driver: the nodes' device files would reach its GPUs")
     public_key = key.ensure()
     with ThreadPoolExecutor(max_workers=len(nodes)) as workers:
         list(workers.map(lambda node: _up_one(node, image_name, public_key, snapshot), nodes))
@@ -75,7 +75,7 @@ def _up_one(node: Node, image_name: str, public_key: str, snapshot: t.Optional[s
 
 
 def _refuse_another(node: Node, there: t.Dict[str, t.Any]) -> None:
-    profile = there["Config"]["Labels"].get(LABEL + ".profile")
+    profile = there["Config"]["Labels"].get(PROFILE_LABEL)
     if profile != node.profile:
         raise TestbedError(
             "%s exists with the profile %s, not %s: run `testbed down %s` first"
@@ -86,16 +86,14 @@ def _refuse_another(node: Node, there: t.Dict[str, t.Any]) -> None:
 def create(node: Node, image_name: str, public_key: str, snapshot: t.Optional[str] = None) -> None:
     """A stopped node with its hardware profile and its keys in place, and an empty or a restored /var/lib/docker."""
     personality = _personality(node, public_key)
-    docker("volume", "create", "--label", LABEL + "=node", volume(node.name))
+    volumes.create(volumes.of_node(node.name), "node")
     if snapshot is not None:
-        from . import snapshots
-
-        snapshots.fill_volume(snapshot, volume(node.name))
+        volumes.copy(image_name, volumes.of_snapshot(snapshot), volumes.of_node(node.name))
     docker(
         "create", "--name", container(node.name), "--hostname", node.name, "--network", NETWORK,
-        "--label", LABEL + "=node", "--label", "%s.profile=%s" % (LABEL, node.profile),
+        "--label", LABEL + "=node", "--label", "%s=%s" % (PROFILE_LABEL, node.profile),
         "--publish", "127.0.0.1:%d:22" % (node.port or _free_port()),
-        "--volume", volume(node.name) + ":/var/lib/docker", *RUN_OPTIONS, image_name,
+        "--volume", volumes.of_node(node.name) + ":/var/lib/docker", *RUN_OPTIONS, image_name,
     )  # fmt: skip
     run("docker", "cp", "-", container(node.name) + ":/", binary_input=personality)
 
@@ -127,26 +125,33 @@ def _personality(node: Node, public_key: str) -> bytes:
     return stream.getvalue()
 
 
-def down(names: t.Sequence[str]) -> None:
-    """Remove nodes with all that is theirs."""
-    for name in names:
-        docker("rm", "--force", "--volumes", container(name), check=False)
-        docker("volume", "rm", "--force", volume(name))
+def down(node_names: t.Sequence[str]) -> None:
+    """Remove nodes with all that is theirs; one that is not there is no error."""
+    for name in node_names:
+        if inspect(name) is not None:
+            docker("rm", "--force", "--volumes", container(name))
+        volumes.remove(volumes.of_node(name))
 
 
 def ensure_network() -> None:
-    if run("docker", "network", "inspect", NETWORK, check=False).returncode == 0:
-        return
-    # A bridge that lets through more than the machine's own link stalls large downloads.
-    options = ["--opt", "com.docker.network.driver.mtu=%d" % _link_mtu()]
-    run("docker", "network", "create", "--label", LABEL + "=network", *options, NETWORK)
+    with locked("network"):
+        if network_exists():
+            return
+        # A bridge that lets through more than the machine's own link stalls large downloads.
+        mtu = "com.docker.network.driver.mtu=%d" % _link_mtu()
+        docker("network", "create", "--label", LABEL + "=network", "--opt", mtu, NETWORK)
+
+
+def network_exists() -> bool:
+    return bool(docker("network", "ls", "--quiet", "--filter", "name=^%s$" % NETWORK))
 
 
 def _link_mtu() -> int:
-    routes = run("ip", "-json", "route", "show", "default", check=False).stdout or "[]"
-    for route in json.loads(routes):
-        with open("/sys/class/net/%s/mtu" % route["dev"]) as stream:
-            return int(stream.read())
+    """Of the link with the default route."""
+    for line in Path("/proc/net/route").read_text().splitlines()[1:]:
+        interface, destination = line.split()[:2]
+        if destination == "00000000":
+            return int(Path("/sys/class/net", interface, "mtu").read_text())
     return 1500
 
 

@@ -69,6 +69,6 @@ def _collect(groups: t.Dict[str, t.Any], hosts: t.Dict[str, t.Dict[str, t.Any]])
 def parse_node(text: str) -> Node:
     """``NODE=PROFILE[:PORT]`` of the command line."""
     match = re.fullmatch(r"([a-z0-9][a-z0-9-]*)=([a-z0-9][a-z0-9-]*)(?::(\d+))?", text)
-    if match is None:
+    if match is None or match[1] == "vendor":  # the vendor's container has that name
         raise TestbedError("%r is no node: wanted is NODE=PROFILE[:PORT], for example node1=a10:22222" % text)
     return Node(match[1], match[2], int(match[3] or 0))

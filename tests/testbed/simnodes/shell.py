@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -54,6 +56,15 @@ def run(
     if check and answer.returncode != 0:
         raise TestbedError("failed with status %d: %s\n%s" % (answer.returncode, " ".join(argv), words.strip()[-2000:]))
     return answer
+
+
+@contextlib.contextmanager
+def locked(what: str) -> t.Iterator[None]:
+    """One test bed of this checkout at a time where two would make the same thing twice."""
+    STATE.mkdir(exist_ok=True)
+    with (STATE / (what + ".lock")).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def docker(*argv: str, check: bool = True, timeout: t.Optional[float] = None) -> str:

@@ -8,30 +8,31 @@ from __future__ import annotations
 import time
 import typing as t
 
-from . import image, key, nodes
+from . import image, key, nodes, volumes
 from .pool import Node
-from .shell import TestbedError, docker, run, say
+from .shell import TestbedError, docker, say
+
+#: Always there: a node as the node image makes it.
+BARE = "bare"
 
 
 def image_name(snapshot: str) -> str:
     return "goldennode/snap-" + snapshot
 
 
-def volume_name(snapshot: str) -> str:
-    return "goldennode-snap-" + snapshot
-
-
 def take(node: str, snapshot: str) -> None:
     """Save ``node`` as it is now, as a power cut would find it; an older snapshot of that name is replaced."""
+    if snapshot == BARE:
+        raise TestbedError("the snapshot %s is the node image itself: choose another name" % BARE)
     started = time.monotonic()
     node_image = nodes.existing(node)["Image"]
+    remove([snapshot])
     nodes.execute(node, "sync")
     docker("pause", nodes.container(node))
     try:
-        docker("volume", "rm", "--force", volume_name(snapshot))
-        docker("volume", "create", "--label", nodes.LABEL + "=snapshot", volume_name(snapshot))
-        _copy_volume(node_image, nodes.volume(node), volume_name(snapshot))
-        label = "LABEL %s=snapshot" % nodes.LABEL
+        volumes.create(volumes.of_snapshot(snapshot), "snapshot")
+        volumes.copy(node_image, volumes.of_node(node), volumes.of_snapshot(snapshot))
+        label = "LABEL %s=snapshot" % volumes.LABEL
         docker("commit", "--pause=false", "--change", label, nodes.container(node), image_name(snapshot))
     finally:
         docker("unpause", nodes.container(node))
@@ -42,40 +43,34 @@ def restore(node: str, snapshot: str) -> None:
     """Throw the node away and start it from ``snapshot``, on the same port and with the same hardware."""
     started = time.monotonic()
     there = nodes.existing(node)
-    bindings = there["HostConfig"]["PortBindings"]["22/tcp"]
-    known = Node(node, there["Config"]["Labels"][nodes.LABEL + ".profile"], int(bindings[0]["HostPort"]))
-    require(snapshot)
+    binding = there["HostConfig"]["PortBindings"]["22/tcp"][0]
+    known = Node(node, there["Config"]["Labels"][nodes.PROFILE_LABEL], int(binding["HostPort"]))
+    source = image_of(snapshot)
     nodes.down([node])
-    nodes.create(known, image_name(snapshot), key.ensure(), snapshot)
+    nodes.create(known, source, key.ensure(), None if snapshot == BARE else snapshot)
     docker("start", nodes.container(node))
     nodes.wait_for_ssh(node)
-    say("%s is back from %s after %.1f s" % (node, snapshot, time.monotonic() - started))
+    say("%s: back from %s after %.1f s" % (node, snapshot, time.monotonic() - started))
 
 
-def require(snapshot: str) -> None:
+def image_of(snapshot: str) -> str:
+    """The image from which a node of ``snapshot`` starts; an error names the snapshots that there are."""
+    if snapshot == BARE:
+        return image.ensure()
     if not image.exists(image_name(snapshot)):
-        raise TestbedError("no snapshot %s; there are: %s" % (snapshot, ", ".join(names()) or "none"))
-
-
-def fill_volume(snapshot: str, target: str) -> None:
-    _copy_volume(image_name(snapshot), volume_name(snapshot), target)
+        raise TestbedError("no snapshot %s; there are: %s" % (snapshot, ", ".join([BARE, *names()])))
+    return image_name(snapshot)
 
 
 def names() -> t.List[str]:
-    listed = docker("images", "--filter", "label=%s=snapshot" % nodes.LABEL, "--format", "{{.Repository}}")
-    return sorted({name[len(image_name("")) :] for name in listed.split() if name.startswith(image_name(""))})
+    """What was saved, without ``bare``."""
+    listed = docker("images", "--filter", "label=%s=snapshot" % volumes.LABEL, "--format", "{{.Repository}}")
+    prefix = image_name("")
+    return sorted({name[len(prefix) :] for name in listed.split() if name.startswith(prefix)})
 
 
 def remove(snapshots: t.Sequence[str]) -> None:
     for snapshot in snapshots:
-        docker("image", "rm", "--force", image_name(snapshot))
-        docker("volume", "rm", "--force", volume_name(snapshot))
-
-
-def _copy_volume(image_with_cp: str, source: str, target: str) -> None:
-    """With devices and trusted attributes: an overlay file system keeps its deletions in them."""
-    run(
-        "docker", "run", "--rm", "--network", "none", "--cap-add", "SYS_ADMIN", "--security-opt", "apparmor=unconfined",
-        "--entrypoint", "cp", "--volume", source + ":/from:ro", "--volume", target + ":/to", image_with_cp,
-        "--archive", "/from/.", "/to/",
-    )  # fmt: skip
+        if image.exists(image_name(snapshot)):
+            docker("image", "rm", "--force", image_name(snapshot))
+        volumes.remove(volumes.of_snapshot(snapshot))

@@ -22,4 +22,5 @@ def start(network: str) -> None:
 
 
 def stop() -> None:
-    docker("rm", "--force", CONTAINER, check=False)
+    if docker("ps", "--all", "--quiet", "--filter", "name=^%s$" % CONTAINER):
+        docker("rm", "--force", CONTAINER)

@@ -130,5 +130,8 @@ def kernels(_arguments: t.Sequence[str]) -> int:
 
 
 def dmesg(_arguments: t.Sequence[str]) -> int:
+    if os.geteuid() != 0:
+        print("dmesg: read kernel buffer failed: Operation not permitted", file=sys.stderr)
+        return 1
     sys.stdout.write(KERNEL_LOG.read_text())
     return 0

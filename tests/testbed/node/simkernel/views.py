@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import struct
 import subprocess
 import typing as t
@@ -22,6 +23,7 @@ from .machine import NVIDIA_VENDOR, RUN, SUBSYSTEM, Device, present_devices
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 PCI_DRIVERS = Path("/sys/bus/pci/drivers")
 SYS_MODULE = Path("/sys/module")
+GPU_MODULES = ("nvidia", "nouveau", "nova")
 PROC_NVIDIA = RUN / "proc/driver/nvidia"
 #: Character devices that the NVIDIA modules registered; also what the fakes read.
 MAJORS = RUN / "devices"
@@ -42,6 +44,9 @@ def mount_all(kernel: str) -> None:
     _mount("--bind", str(PROC_NVIDIA.parent), "/proc/driver")
     for part in ("upper", "work"):
         (RUN / "module" / part).mkdir(parents=True)
+    for module in SYS_MODULE.iterdir():
+        if module.name.startswith(GPU_MODULES):  # the machine's own GPU is not the node's: a whiteout hides it
+            os.mknod(RUN / "module/upper" / module.name, stat.S_IFCHR, os.makedev(0, 0))
     layers = "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (SYS_MODULE, RUN / "module", RUN / "module")
     _mount("-t", "overlay", "-o", layers, "none", str(SYS_MODULE))
     for view in (PCI_DEVICES, PCI_DRIVERS):
