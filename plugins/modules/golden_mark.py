@@ -185,6 +185,7 @@ def main() -> None:
             ("state", "golden", ("desired", "expected_gpus", "look")),
         ],
         supports_check_mode=True,
+        no_log=True,  # the arguments are long and would fill the journal of the node
     )
     if os.geteuid() != 0:
         module.fail_json(msg="The golden mark is root's: set become: true for this host.")
@@ -197,7 +198,8 @@ def main() -> None:
         module.fail_json(msg=str(error))
     result: t.Dict[str, t.Any] = {"changed": change.changed, "mark": mark}
     if module._diff:
-        result["diff"] = {"before": _text(change.before), "after": _text(change.after)}
+        tell = _wanted if module.params["state"] == "prepared" else _text
+        result["diff"] = {"before": tell(change.before), "after": tell(change.after)}
     module.exit_json(**result)
 
 
@@ -213,6 +215,17 @@ def _change(state: State, given: t.Mapping[str, t.Any]) -> Change:
     evidence = evidence_from_plain(given["look"]["evidence"])
     verdict = judge.run(desired, evidence, given["expected_gpus"])
     return marks.golden(state, given["run"], desired, verdict, evidence)
+
+
+def _wanted(kept: t.Any) -> str:
+    """What desired.json and lock.json are about, by their digests: in full they fill pages."""
+    lock, wanted = kept
+    digests = {
+        "desired": (wanted or {}).get("desired", {}).get("digest"),
+        "expected_gpus": (wanted or {}).get("expected_gpus"),
+        "lock": (lock or {}).get("id"),
+    }
+    return _text(digests if lock or wanted else None)
 
 
 def _text(value: t.Any) -> str:

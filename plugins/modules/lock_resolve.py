@@ -143,6 +143,7 @@ def main() -> None:
             "timeout": {"type": "int", "default": 300},
         },
         supports_check_mode=True,
+        no_log=True,  # the arguments are long and would fill the journal of the node
     )
     arguments = module.params
     try:

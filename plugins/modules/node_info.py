@@ -232,6 +232,7 @@ def main() -> None:
             "capture": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
+        no_log=True,  # the arguments are long and would fill the journal of the node
     )
     given = module.params
     if given["timeout"] < 1:

@@ -230,6 +230,7 @@ def main() -> None:
             "evidence": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
+        no_log=True,  # the arguments are long and would fill the journal of the node
     )
     given = module.params
     if os.geteuid() != 0:

@@ -132,12 +132,18 @@ def _config(arguments: argparse.Namespace) -> int:
 
 
 def _create_device_nodes(arguments: argparse.Namespace) -> int:
-    """With the driver's own helper, which alone knows modes, owners and majors."""
-    done = subprocess.run([_MODPROBE, "-c", "0", "-u"], check=False)
-    if done.returncode != 0:
-        raise ToolkitError(
-            "failed to create NVIDIA control device nodes: %s ended with %d" % (_MODPROBE, done.returncode)
-        )
+    """Makes what is missing and leaves alone what is there, as the real one does: a node keeps its group and mode.
+
+    With the driver's own helper, which alone knows modes, owners and majors.
+    """
+    wanted = {"/dev/nvidiactl": ["-c", "255"], "/dev/nvidia-uvm": ["-u", "-c", "0"]}
+    for node, options in wanted.items():
+        if Path(node).exists():
+            line("info", "Skipping: %s already exists" % node)
+            continue
+        done = subprocess.run([_MODPROBE, *options], check=False)
+        if done.returncode != 0:
+            raise ToolkitError("failed to create NVIDIA control device nodes: %s ended with %d" % (_MODPROBE, done.returncode))
     return 0
 
 
