@@ -68,6 +68,8 @@ def _up_one(node: Node, image_name: str, public_key: str, snapshot: t.Optional[s
         there = inspect(node.name)
         assert there is not None
     _refuse_another(node, there)
+    if there["Config"]["Image"] != image_name:
+        say("%s: goes on as it is, from %s" % (node.name, there["Config"]["Image"]))
     if not there["State"]["Running"]:
         docker("start", container(node.name))
     wait_for_ssh(node.name)
