@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 import typing as t
 
 from ..model import ContainerLook, DeviceNode, PciDevice, Reading
@@ -33,7 +34,8 @@ INJECTIONS: t.Dict[str, t.Tuple[str, ...]] = {
 PROBE_SECONDS = 40.0
 
 #: Kept from the probe's time for the removal of a container that hangs: kill, remove and see that it is gone.
-CLEANUP_SECONDS = 6.0
+CLEANUP_SECONDS = 8.0
+_STEP_SECONDS = 1.5
 
 
 def would_create(nodes: Reading[t.Tuple[DeviceNode, ...]], pci: Reading[t.Tuple[PciDevice, ...]]) -> t.Optional[str]:
@@ -46,7 +48,9 @@ def would_create(nodes: Reading[t.Tuple[DeviceNode, ...]], pci: Reading[t.Tuple[
     driven = [device for device in pci.value if device.is_gpu and device.driver == "nvidia"]
     if not missing and len(of_gpus) < len(driven):
         missing = ["%d of %d GPU nodes" % (len(driven) - len(of_gpus), len(driven))]
-    return "%s missing, and a container with GPUs would create them" % ", ".join(missing) if missing else None
+    if not missing:
+        return None
+    return "%s: missing, and the container toolkit would create what is missing" % ", ".join(missing)
 
 
 def container(host: Budget, image: t.Mapping[str, t.Any], injection: str) -> Reading[ContainerLook]:
@@ -69,11 +73,18 @@ def container(host: Budget, image: t.Mapping[str, t.Any], injection: str) -> Rea
 
 
 def remove(host: Host, name: str) -> str:
-    """Remove a container whose client was killed. Returns what became of it, in words."""
-    limit = CLEANUP_SECONDS / 4  # of three commands, and of killing one that hangs
-    for arguments in (("kill", name), ("rm", "--force", name)):
-        host.run([*DOCKER, *arguments], limit)
-    left = host.run([*DOCKER, "ps", "--all", "--quiet", "--filter", "name=^/?%s$" % name], limit)
-    if left.rc == 0 and not left.stdout.strip():
-        return "its container is removed"
-    return "its container %s is still there; remove it with docker rm --force %s" % (name, name)
+    """Remove a container whose client was killed. Returns what became of it, in words.
+
+    While its start hangs in a hook of the runtime, the engine holds the container; it lets go a moment after the client
+    has gone. So more than one try may be needed.
+    """
+    end = time.monotonic() + CLEANUP_SECONDS - 2 * _STEP_SECONDS
+    host.run([*DOCKER, "kill", name], _STEP_SECONDS)
+    while True:
+        host.run([*DOCKER, "rm", "--force", name], _STEP_SECONDS)
+        left = host.run([*DOCKER, "ps", "--all", "--quiet", "--filter", "name=^/?%s$" % name], _STEP_SECONDS)
+        if left.rc == 0 and not left.stdout.strip():
+            return "its container is removed"
+        if time.monotonic() > end:
+            return "the engine has not let go of its container yet; docker rm --force %s removes it" % name
+        time.sleep(0.2)

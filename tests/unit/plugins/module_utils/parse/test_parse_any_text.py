@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No text makes a parser raise: a tool may be cut off, garbled or replaced, and the look goes on."""
+
+from __future__ import annotations
+
+import random
+import typing as t
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
+    cdi,
+    container,
+    cuda,
+    daemon_json,
+    devices,
+    docker_info,
+    dpkg,
+    groups,
+    initramfs,
+    json_lines,
+    kernel_log,
+    ldconfig,
+    modinfo,
+    nvidia_smi,
+    nvml,
+    os_release,
+    proc_nvidia,
+    systemctl_show,
+)
+from ansible_collections.goldennode.gpu.tests.unit import fixtures
+
+RC = (0, 1, 18, 255, -9, None)
+Parser = t.Callable[[str, t.Optional[int]], Reading[t.Any]]
+
+PARSERS: t.Dict[str, Parser] = {
+    "nvidia_smi.query": lambda s, rc: nvidia_smi.query(s, s[:40], rc),
+    "nvidia_smi.listing": lambda s, rc: nvidia_smi.listing(s, "", rc),
+    "nvidia_smi.banner": lambda s, rc: nvidia_smi.banner(s, "", rc),
+    "proc_nvidia.loaded": lambda s, rc: proc_nvidia.loaded(s, s[:12] or None),
+    "proc_nvidia.params": lambda s, rc: proc_nvidia.params(s),
+    "modinfo": lambda s, rc: modinfo.parse(s, s, rc, "6.12"),
+    "dpkg": lambda s, rc: dpkg.parse(s, ("nvidia-*", "[", "libcuda*")),
+    "os_release": lambda s, rc: os_release.parse(s, "x86_64", s),
+    "ldconfig": lambda s, rc: ldconfig.parse(s, "x86_64", ("libcuda.so.1",)),
+    "devices": lambda s, rc: devices.parse(s),
+    "docker_info": lambda s, rc: docker_info.parse(s, s, rc),
+    "docker_info.repo_digests": lambda s, rc: docker_info.repo_digests(s, s, rc),
+    "daemon_json": lambda s, rc: daemon_json.parse(s.encode("utf-16-le" if rc else "utf-8", "replace"), "daemon.json"),
+    "systemctl_show": lambda s, rc: systemctl_show.parse(s, s, rc),
+    "cdi": lambda s, rc: cdi.driver_version(s) if cdi.is_nvidia(s) else cdi.driver_version(s[1:]),
+    "cuda": lambda s, rc: cuda.parse(s, s, rc),
+    "nvml": lambda s, rc: nvml.parse(s, s, rc, "" if rc else "killed"),
+    "container": lambda s, rc: container.parse(s, s, rc, "cdi", "x86_64", "" if rc else "killed"),
+    "initramfs": lambda s, rc: initramfs.parse(s, s, rc),
+    "kernel_log": lambda s, rc: kernel_log.parse(s),
+    "groups": lambda s, rc: groups.parse(s),
+    "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
+}
+
+#: Beginnings for the mutations: real output, and the form that our own children print.
+SEEDS = [
+    *(path.read_text(encoding="utf-8")[:6000] for path in sorted(fixtures.FOLDER.iterdir()) if path.suffix != ".md"),
+    '{"driver": "580.159.03", "cuda": 13000, "count": 1}\n{"asking": 0}\n{"gpu": {"index": 0, "pci": "0:1:2.3"}}\n',
+    '{"modules": ["nouveau.ko"], "modprobe": {"a": "b"}, "nvidia_version": null}\n',
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build\n",
+    "Character devices:\n195 nvidia\n\nBlock devices:\n",
+    "root:x:0:\nvideo:x:44:alice\n",
+    "NVRM: The NVIDIA GPU 0000:03:00.0\n   NVRM: installed in\n",
+    "GPU 0: NVIDIA A30 (UUID: GPU-1)\n  MIG 1g Device 0: (UUID: MIG-1)\n",
+    '{"code": 0, "devices": [1], "library": {}}\n{"asking": null}\n{"gpu": []}\n{"count": "x"}\n{"error": []}\n',
+    "",
+    "[" * 5000,
+    '{"a":' * 3000,
+    "9" * 5000,
+]
+PIECES = [
+    "\n", "\0", "\x85", "\u2028", "\ufeff", "٣", "²", "{", "}", "[", "]", '"', ":", "=", ", ", "\t", "-1", "null", "true",
+    "1e999", "9" * 40, "%s", "\\", "@@goldennode rc ", "@@goldennode smi", "[GPU is lost]", "\ud800", "GPU 99999999999: x",
+]  # fmt: skip
+
+
+def mutated(source: random.Random) -> str:
+    text = source.choice(SEEDS)
+    for _change in range(source.randrange(6)):
+        at = source.randrange(len(text) + 1)
+        change = source.randrange(4)
+        if change == 0:  # cut off
+            text = text[:at]
+        elif change == 1:  # something foreign in the middle
+            text = text[:at] + source.choice(PIECES) + text[at:]
+        elif change == 2:  # a hole
+            text = text[:at] + text[at + source.randrange(60) :]
+        else:  # lines in another order
+            lines = text.split("\n")
+            source.shuffle(lines)
+            text = "\n".join(lines)
+    return text
+
+
+@pytest.mark.parametrize("name", sorted(PARSERS))
+def test_any_text_gives_a_reading(name):
+    source = random.Random("goldennode " + name)
+    for _round in range(300):
+        text = mutated(source)
+        reading = PARSERS[name](text, source.choice(RC))
+        assert isinstance(reading, Reading), text
+        assert reading.error != "", text
+        assert reading.value is None or reading.error is None, text

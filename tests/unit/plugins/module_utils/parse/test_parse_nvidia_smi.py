@@ -1,0 +1,156 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""nvidia-smi: values count, return codes prove nothing (cases 001, 002, 004, 007, 014, 027, 056)."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Gpu, GpuTool
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import nvidia_smi
+from ansible_collections.goldennode.gpu.tests.unit import fixtures
+
+UUIDS = ["GPU-0000000%d-1111-2222-3333-444444444444" % index for index in range(3)]
+NO_HANDLE = "Unable to determine the device handle for "
+ROWS = ["%d, %s, NVIDIA H100 80GB HBM3, 00000000:%X:00.0, 580.159.03" % (i, u, 0x1B + i) for i, u in enumerate(UUIDS)]
+
+
+def test_every_gpu_with_its_address_as_the_kernel_writes_it():
+    answer = nvidia_smi.query("\n".join(ROWS) + "\n", "", 0)
+    assert answer.error is None
+    assert answer.value.driver == "580.159.03"
+    assert [gpu.uuid for gpu in answer.value.gpus] == UUIDS
+    assert answer.value.gpus[0].pci_address == "0000:1b:00.0"
+    assert answer.value.gpus[0].name == "NVIDIA H100 80GB HBM3"
+
+
+def test_a_domain_that_is_not_zero():
+    row = "0, %s, NVIDIA GB10, 0000000F:01:00.0, 580.95.05\n" % UUIDS[0]
+    assert nvidia_smi.query(row, "", 0).value.gpus[0].pci_address == "000f:01:00.0"
+
+
+def test_a_lost_gpu_is_printed_with_code_0():
+    lost = "[GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]"
+    answer = nvidia_smi.query("\n".join([ROWS[0], lost, ROWS[2]]), "", 0)
+    assert answer.value.gpus[1] == Gpu(index=1, error="GPU is lost")
+    assert [gpu.error for gpu in answer.value.gpus] == [None, "GPU is lost", None]
+    assert answer.value.driver == "580.159.03"
+
+
+def test_a_value_that_is_not_offered_is_no_fault():
+    answer = nvidia_smi.query("0, %s, [N/A], 00000000:01:00.0, 580.95.05\n" % UUIDS[0], "", 0)
+    assert answer.value.gpus == (Gpu(index=0, uuid=UUIDS[0], pci_address="0000:01:00.0"),)
+
+
+@pytest.mark.parametrize(
+    ("line", "gpu"),
+    [
+        (
+            NO_HANDLE + "GPU0000:C3:00.0: GPU is lost.  Reboot the system to recover this GPU",
+            Gpu(-1, pci_address="0000:c3:00.0", error="GPU is lost.  Reboot the system to recover this GPU"),
+        ),
+        (
+            NO_HANDLE + "gpu 0000:C3:00.0: Unknown Error",
+            Gpu(-1, pci_address="0000:c3:00.0", error="Unknown Error"),
+        ),
+        (
+            NO_HANDLE + "GPU3: 000F:61:00.0: Unknown Error",
+            Gpu(3, pci_address="000f:61:00.0", error="Unknown Error"),
+        ),
+    ],
+)
+def test_a_gpu_without_handle(line, gpu):
+    assert nvidia_smi.query(line + "\n", "", 255).value == GpuTool(gpus=(gpu,))
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "rc", "why"),
+    [
+        (
+            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 570.124\n",
+            "",
+            18,
+            "nvidia-smi ended with code 18: Failed to initialize NVML: Driver/library version mismatch",
+        ),
+        (
+            "",
+            "modprobe: FATAL: Module nvidia not found.\n",
+            9,
+            "nvidia-smi ended with code 9: modprobe: FATAL: Module nvidia not found.",
+        ),
+        (
+            "Failed to initialize NVML: GPU access blocked by the operating system\n",
+            "",
+            17,
+            "nvidia-smi ended with code 17: Failed to initialize NVML: GPU access blocked by the operating system",
+        ),
+        ("", "", 0, "nvidia-smi ended with code 0: it said nothing"),
+        ("", "", None, "nvidia-smi ended with code None: it said nothing"),
+        ("something new\n", "", 0, "nvidia-smi printed a line that is not understood: something new"),
+        (ROWS[0], "infoROM is corrupted", 14, "nvidia-smi ended with code 14: infoROM is corrupted"),
+    ],
+)
+def test_a_failure_is_unknown_with_the_tools_own_words_and_never_0_gpus(stdout, stderr, rc, why):
+    answer = nvidia_smi.query(stdout, stderr, rc)
+    assert answer.value is None
+    assert answer.error == why
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "rc"), [("query", "No devices were found", 6), ("listing", "No devices found.", 0)]
+)
+def test_no_gpu_is_an_answer(parser, text, rc):
+    assert getattr(nvidia_smi, parser)(text + "\n", "", rc).value == GpuTool()
+
+
+def test_two_driver_versions_are_not_one():
+    answer = nvidia_smi.query(ROWS[0] + "\n" + ROWS[1].replace("580.159.03", "580.95.05"), "", 0)
+    assert answer.error == "nvidia-smi names several driver versions: 580.159.03, 580.95.05"
+
+
+def test_the_list_goes_on_behind_a_broken_gpu_and_counts_no_mig_device():
+    answer = nvidia_smi.listing(
+        "GPU 0: NVIDIA A30 (UUID: %s)\n"
+        "  MIG 1g.6gb      Device  0: (UUID: MIG-5c89852c-d268-c3f3-1b07-005d5ae1dc3f)\n"
+        "Unable to determine the device handle for gpu 0000:61:00.0: Unknown Error\n"
+        "GPU 2: NVIDIA A30 (UUID: %s)\n" % (UUIDS[0], UUIDS[2]),
+        "",
+        15,
+    )
+    assert [(gpu.index, gpu.uuid, gpu.error) for gpu in answer.value.gpus] == [
+        (0, UUIDS[0], None),
+        (-1, None, "Unknown Error"),
+        (2, UUIDS[2], None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("banner", "driver", "cuda"),
+    [
+        (
+            "| NVIDIA-SMI 550.90.07              Driver Version: 550.90.07      CUDA Version: 12.4     |",
+            "550.90.07",
+            "12.4",
+        ),
+        (
+            "| NVIDIA-SMI 610.43.02              KMD Version: 610.43.02     CUDA UMD Version: 13.3     |",
+            "610.43.02",
+            "13.3",
+        ),
+        (
+            "| NVIDIA-SMI 550.90.07              Driver Version: 550.90.07      CUDA Version: N/A      |",
+            "550.90.07",
+            None,
+        ),
+        (fixtures.text("nvidia_smi-table-580.159.03-debian13.txt"), "580.159.03", "13.0"),
+    ],
+)
+def test_the_banner_before_and_since_610(banner, driver, cuda):
+    assert nvidia_smi.banner(banner, "", 0).value == GpuTool(driver=driver, cuda=cuda)
+
+
+def test_no_banner_is_unknown():
+    assert nvidia_smi.banner("", "Failed to initialize NVML: Unknown Error", 255).error == (
+        "nvidia-smi ended with code 255: Failed to initialize NVML: Unknown Error"
+    )
