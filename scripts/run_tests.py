@@ -58,8 +58,9 @@ def _pytest(name: str, *arguments: str, limit: int) -> Part:
 
 
 def _tool(name: str, *command: str) -> Part:
-    # ansible-lint looks for collections in places of its own, not where ansible.cfg says.
-    variables = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
+    # ansible-lint looks for collections in places of its own, not where ansible.cfg says, and first in the user's home,
+    # where another copy of this collection may lie.
+    variables = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS), "ANSIBLE_HOME": str(ROOT / ".cache" / "ansible")}
     return Part(name, (str(BIN / command[0]), *command[1:]), variables=variables)
 
 

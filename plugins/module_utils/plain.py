@@ -6,6 +6,9 @@
 What does not fit a type is an error that names its place: evidence or a wanted state must never be half understood.
 """
 
+# Subclasses, such as Ansible's tagged values, are what this turns into plain types.
+# pylint: disable=unidiomatic-typecheck
+
 from __future__ import annotations
 
 import dataclasses
