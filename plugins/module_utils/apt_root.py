@@ -20,7 +20,7 @@ from . import apt_text
 from .bundle import MISSING, PlatformBundle, Problem
 from .desired import deb822
 from .model import to_plain
-from .packages import DRIVER_GLOBS, Wanted, axis_of, choose, not_found, wanted
+from .packages import DRIVER_GLOBS, Wanted, axis_of, choose, no_kernel, not_found, wanted
 from .probe.host import Command, Host, LocalHost
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -166,7 +166,8 @@ class _Root:
         names = sorted({name for axis in axes.values() for package in axis for name in package.names})
         result = self._run(["apt-cache", "policy", *names])
         available = apt_text.policy(result.stdout)
-        chosen, requests, problems = {}, [], []
+        chosen, requests = {}, []
+        lacking: t.Dict[str, t.List[t.Tuple[Wanted, t.Sequence[str]]]] = {}
         for axis, package in ((axis, package) for axis, packages in axes.items() for package in packages):
             found = [
                 (name, available[name]) for name in package.names if name in available and available[name].versions
@@ -178,10 +179,16 @@ class _Root:
                 chosen[pick[0]] = axis
                 requests.append("%s=%s" % pick)
             elif package.required:
-                problems.append(not_found(axis, package, versions))
-        if problems:
-            raise ResolveError(problems)
+                lacking.setdefault(axis, []).append((package, versions))
+        if lacking:
+            raise ResolveError([problem for axis, found in lacking.items() for problem in self._lack(axis, found)])
         return chosen, requests
+
+    def _lack(self, axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) -> t.List[Problem]:
+        release = self._bundle.kernel.release
+        if axis == "kernel" and release:
+            return [no_kernel(release, self._run(["apt-cache", "pkgnames", "linux-image-"]).stdout.split())]
+        return not_found(axis, lacking)
 
     def _closure(
         self, chosen: t.Mapping[str, str], requests: t.Sequence[str]

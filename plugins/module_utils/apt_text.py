@@ -105,6 +105,11 @@ _UPDATE_FAILURES: t.Tuple[t.Tuple[str, str, str], ...] = (
         "Install the CA certificate on the node (package ca-certificates)",
     ),
     (
+        r"SSL connection failed|wrong version number",
+        "the server does not answer as https asks",
+        "Check scheme and port of the address in the bundle",
+    ),
+    (
         r"Temporary failure resolving|Could not resolve",
         "the name of the server cannot be resolved on this node",
         "Check the address in the bundle, and the node's DNS and proxy",

@@ -230,7 +230,10 @@ def fits(full: str, version: str) -> bool:
     ``1.7.24~ds1`` is Debian's 1.7.24; ``1.20.0~rc.1`` is not 1.20.0 yet.
     """
     bare = upstream(full)
-    return version in (full, bare, full.split(":", 1)[-1]) or re.match(re.escape(version) + r"(?:[+-]|~(?!rc|alpha|beta))", bare) is not None
+    return (
+        version in (full, bare, full.split(":", 1)[-1])
+        or re.match(re.escape(version) + r"(?:[+-]|~(?!rc|alpha|beta))", bare) is not None
+    )
 
 
 def choose(package: Wanted, name: str, candidate: t.Optional[str], versions: t.Sequence[str]) -> t.Optional[str]:
@@ -245,19 +248,49 @@ def choose(package: Wanted, name: str, candidate: t.Optional[str], versions: t.S
     return candidate if candidate in fitting else fitting[0] if fitting else None
 
 
-def not_found(axis: str, package: Wanted, versions: t.Sequence[str]) -> Problem:
-    """A version that no repository has, with those that are there and the nearest of them."""
-    path = "%s.version" % axis if axis != "kernel" else "kernel"
-    names = " or ".join(package.names)
-    value = package.version or MISSING
-    if not versions:
+def not_found(axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) -> t.List[Problem]:
+    """Versions of one axis that no repository has: a problem for all packages of which the same versions are there.
+
+    :arg lacking: each package with the full versions of it that are there
+    """
+    groups: t.Dict[t.Tuple[t.Optional[str], t.Tuple[str, ...]], t.List[str]] = {}
+    for package, versions in lacking:
+        there = tuple(dict.fromkeys(upstream(full) for full in versions))
+        groups.setdefault((package.version, there), []).append(" or ".join(package.names))
+    return [_not_found(axis, version, there, names) for (version, there), names in groups.items()]
+
+
+def _not_found(axis: str, version: t.Optional[str], there: t.Sequence[str], names: t.Sequence[str]) -> Problem:
+    path, value = "%s.version" % axis, version or MISSING
+    if not there:
         fix = "Add the repository that has it to the platform's sources, or correct the bundle"
-        return Problem(path, value, "cannot be had: no repository has a package %s" % names, fix)
-    there = list(dict.fromkeys(upstream(full) for full in versions))
-    nearest = max(there, key=lambda version: _closeness(version, package.version or ""))
+        return Problem(path, value, "cannot be had: no repository has %s" % ", ".join(names), fix)
+    nearest = max(there, key=lambda other: _closeness(other, version or ""))
     shown = ", ".join(there[:8]) + (" and %d more" % (len(there) - 8) if len(there) > 8 else "")
-    message = "cannot be had: the repositories have %s in %s" % (names, shown)
+    message = "cannot be had: the repositories have %s in %s" % (", ".join(names), shown)
     return Problem(path, value, message, "Use %s, the nearest, or add the repository that has it" % nearest)
+
+
+def no_kernel(release: str, names: t.Iterable[str]) -> Problem:
+    """A kernel that no repository has (any more), with those that are there.
+
+    :arg names: every package name that begins with linux-image-
+    """
+    found = (re.fullmatch(r"linux-image-(\d.*?)", name) for name in names)
+    there = sorted(
+        {match.group(1) for match in found if match and not match.group(1).endswith(("-dbg", "-unsigned"))},
+        key=version_numbers,
+        reverse=True,
+    )
+    same = [other for other in there if _flavour_of(other) == _flavour_of(release)] or there
+    message = "cannot be had: the repositories have %s" % (", ".join(same[:8]) or "no kernel")
+    fix = "Use one of these, or a metapackage (kernel.metapackage), or add the repository that has it"
+    return Problem("kernel.release", release, message, fix)
+
+
+def _flavour_of(release: str) -> str:
+    """``6.12.57+deb13-cloud-amd64`` -> ``cloud-amd64``, ``6.8.0-45-generic`` -> ``generic``."""
+    return re.sub(r"^[^-]*(-\d+)?-", "", release)
 
 
 def _closeness(version: str, other: str) -> t.Tuple[int, int]:

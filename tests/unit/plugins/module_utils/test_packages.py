@@ -266,18 +266,47 @@ def test_among_packagings_of_one_version_the_candidate_is_taken():
 
 def test_a_version_that_no_repository_has_is_told_with_the_nearest():
     package = Wanted(("nvidia-driver-cuda",), "580.160.01")
-    said = str(packages.not_found("driver", package, ("595.71.05-1", "580.178.04-1", "580.159.03-1", "580.159.03-2")))
+    versions = ("595.71.05-1", "580.178.04-1", "580.159.03-1", "580.159.03-2")
+    (said,) = map(str, packages.not_found("driver", [(package, versions)]))
     assert "driver.version: '580.160.01' cannot be had" in said
     assert "nvidia-driver-cuda in 595.71.05, 580.178.04, 580.159.03. Use 580.159.03, the nearest" in said
 
 
+def test_packages_of_which_the_same_versions_are_there_are_told_together():
+    lacking = [(package, ("1.20.1-1", "1.20.0-1")) for package in packages.toolkit_packages("1.21.0")]
+    lacking[-1] = (lacking[-1][0], ("1.20.1-1",))
+    said = [str(problem) for problem in packages.not_found("toolkit", lacking)]
+    assert len(said) == 2
+    assert "nvidia-container-toolkit, nvidia-container-toolkit-base, libnvidia-container-tools in 1.20.1, 1.20.0." in said[0]
+    assert "libnvidia-container1 in 1.20.1." in said[1]
+
+
 def test_a_package_that_no_repository_has_is_told():
-    said = str(packages.not_found("fabric_manager", packages.fabric_packages("550.1.1")[0], ()))
-    assert "no repository has a package nvidia-fabricmanager or nvidia-fabricmanager-550" in said
-    assert "kernel cannot be had: no repository" in str(packages.not_found("kernel", Wanted(("linux-image-x",)), ()))
+    (said,) = map(str, packages.not_found("fabric_manager", [(packages.fabric_packages("550.1.1")[0], ())]))
+    assert "'550.1.1' cannot be had: no repository has nvidia-fabricmanager or nvidia-fabricmanager-550." in said
 
 
 def test_many_versions_are_not_all_listed():
-    said = str(packages.not_found("toolkit", Wanted(("x",), "1.20.9"), ["1.%d.0-1" % minor for minor in range(30)]))
+    there = ["1.%d.0-1" % minor for minor in range(30)]
+    (said,) = map(str, packages.not_found("toolkit", [(Wanted(("x",), "1.20.9"), there)]))
     assert "and 22 more" in said
     assert "Use 1.20.0, the nearest" in said
+
+
+@pytest.mark.parametrize(
+    ("release", "there"),
+    [
+        ("6.12.1+deb13-amd64", "6.12.117+deb13-amd64, 6.12.57+deb13-amd64"),
+        ("6.12.1+deb13-cloud-amd64", "6.12.117+deb13-cloud-amd64"),
+        ("6.8.0-45-generic", "6.8.0-79-generic"),
+        ("6.1.0-x-rt", "6.12.117+deb13-amd64, 6.12.117+deb13-cloud-amd64, 6.12.57+deb13-amd64, 6.8.0-79-generic"),
+    ],
+)
+def test_a_kernel_that_is_gone_is_told_with_those_that_are_there(release, there):
+    names = (
+        "linux-image-amd64 linux-image-6.12.57+deb13-amd64 linux-image-6.12.117+deb13-amd64 linux-image-6.8.0-79-generic "
+        "linux-image-6.12.117+deb13-cloud-amd64 linux-image-6.12.117+deb13-amd64-dbg linux-image-6.12.117+deb13-amd64-unsigned"
+    )
+    said = str(packages.no_kernel(release, names.split()))
+    assert "kernel.release: '%s' cannot be had: the repositories have " % release in said
+    assert sorted(said.split(" have ")[1].split(". Use")[0].split(", ")) == sorted(there.split(", "))

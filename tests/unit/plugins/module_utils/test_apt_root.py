@@ -1,0 +1,336 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The throw-away apt root, with apt played by a script: what it is given, what is made of its answers, and what is left."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import apt_root
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Kernel
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
+from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY, platform_bundle
+
+RELEASE = "6.12.57+deb13-amd64"
+AVAILABLE = {
+    "linux-image-" + RELEASE: ("6.12.57-1",),
+    "linux-headers-" + RELEASE: ("6.12.57-1",),
+    "linux-image-amd64": ("6.12.57-1",),
+    "linux-headers-amd64": ("6.12.57-1",),
+    "nvidia-fabricmanager": ("595.71.05-1", "580.159.03-1"),
+    "containerd.io": ("1.7.24-1~debian.13~trixie",),
+    **dict.fromkeys(
+        ("nvidia-kernel-open-dkms", "nvidia-driver-cuda", "libcuda1", "libnvidia-ml1", "nvidia-persistenced", "nvidia-modprobe"),
+        ("595.71.05-1", "580.159.03-1"),
+    ),
+    **dict.fromkeys(
+        ("nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1"),
+        ("1.20.1-1", "1.20.0-1"),
+    ),
+    **dict.fromkeys(("docker-ce", "docker-ce-cli"), ("5:26.1.5-1~debian.13~trixie", "5:26.1.4-1~debian.13~trixie")),
+}
+#: What the set needs beside what is asked for.
+NEEDED = {
+    "firmware-nvidia-gsp": "580.159.03-1",
+    "linux-kbuild-6.12.57+deb13": "6.12.57-1",
+    "dkms": "3.2.2-1",
+    "libc6": "2.41-12",
+    "linux-image-" + RELEASE: "6.12.57-1",
+    "linux-headers-" + RELEASE: "6.12.57-1",
+}
+
+
+class Apt:
+    """Plays apt. ``answers`` replace what one of its programs says: a Command, or (rc, stdout, stderr), by its name."""
+
+    def __init__(self, answers=None):
+        self.calls = []
+        self.root = None
+        self.files = {}
+        self.answers = answers or {}
+        self.needed = dict(NEEDED)
+
+    def run(self, argv, timeout, unprivileged=False, groups=(), where="host"):
+        assert argv[0] == "env"
+        first = next(at for at, word in enumerate(argv) if word.startswith("apt-"))
+        environment, words = dict(word.split("=", 1) for word in argv[1:first]), argv[first:]
+        self.calls.append(words)
+        assert environment["LC_ALL"] == "C"
+        assert timeout > 0
+        if words[0] == "apt-config":
+            assert "APT_CONFIG" not in environment, "the proxies are the node's own"
+        else:
+            self._look(pathlib.Path(environment["APT_CONFIG"]))
+        name = self._name(words)
+        if name in self.answers:
+            answer = self.answers[name]
+            return answer if isinstance(answer, Command) else Command("host", tuple(argv), *answer)
+        return Command("host", tuple(argv), 0, getattr(self, "_" + name.replace(" ", "_").replace("-", "_"))(words), "")
+
+    @staticmethod
+    def _name(words):
+        if words[:2] == ["apt-get", "--simulate"]:
+            return "prove" if any("node-status" in word for word in words) else "close"
+        return words[0] + " " + words[1]
+
+    def _look(self, configuration):
+        self.root = configuration.parent
+        for path in self.root.rglob("*"):
+            if path.is_file():
+                self.files[str(path.relative_to(self.root))] = path.read_text()
+
+    def _apt_config_dump(self, _words):
+        return (
+            'APT::Update::Post-Invoke:: "rm -f /var/cache/apt/archives/*.deb";\n'
+            'Acquire::http::Proxy "http://proxy.example:3128";\n'
+            'Acquire::https::Verify-Peer "true";\n'
+            'Acquire::https::mirror.example::CaInfo "/etc/ssl/mirror.pem";\n'
+            'Acquire::ForceIPv4 "true";\n'
+            'Acquire::http::Timeout "5";\n'
+            'Acquire::AllowInsecureRepositories "true";\n'
+        )
+
+    def _apt_get_update(self, _words):
+        return ""
+
+    def _apt_cache_policy(self, words):
+        lines = []
+        for name in words[2:]:
+            if name in AVAILABLE:
+                lines += ["%s:" % name, "  Installed: (none)", "  Candidate: %s" % AVAILABLE[name][0], "  Version table:"]
+                lines += ["     %s 500\n        500 http://x stable/main amd64 Packages" % full for full in AVAILABLE[name]]
+        return "\n".join(lines)
+
+    def _apt_cache_pkgnames(self, _words):
+        return "linux-image-amd64\nlinux-image-6.12.117+deb13-amd64\n"
+
+    def _close(self, words):
+        asked = dict(word.split("=", 1) for word in words[words.index("install") + 1 :])
+        return "".join("Inst %s (%s x:stable [amd64])\n" % pair for pair in {**self.needed, **asked}.items())
+
+    def _prove(self, words):
+        return "Remv docker.io [26.1.5]\n" + self._close(words)
+
+
+def resolve(apt=None, **axes):
+    apt = apt or Apt()
+    return apt_root.resolve(platform_bundle(**axes), 60, apt)
+
+
+def refused(apt=None, **axes):
+    with pytest.raises(apt_root.ResolveError) as caught:
+        resolve(apt, **axes)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.fixture(autouse=True)
+def node(monkeypatch, tmp_path):
+    """A node with sources and a dpkg status of its own."""
+    (tmp_path / "sources.list").write_text("deb http://deb.debian.org/debian trixie main\n")
+    (tmp_path / "docker.sources").write_text(
+        "Types: deb\nURIs: https://vendor.example/nvidia/\nSuites: stable\nComponents: main\nSigned-By: /old.gpg\n"
+    )
+    (tmp_path / "goldennode-nvidia.sources").write_text("Types: deb\nURIs: http://of.an.earlier.run\nSuites: /\n")
+    (tmp_path / "status").write_text("Package: bash\nStatus: install ok installed\nVersion: 5.2\n")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(apt_root, "_SOURCES", (str(tmp_path / "*.list"), str(tmp_path / "*.sources")))
+    monkeypatch.setattr(apt_root, "_DPKG_STATUS", str(tmp_path / "status"))
+    monkeypatch.setattr(apt_root, "_codename", lambda: "trixie")
+    monkeypatch.setattr(apt_root.tempfile, "tempdir", str(tmp_path / "temporary"))
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_every_axis_gets_its_exact_versions_and_what_it_needs_of_its_vendor():
+    found = resolve()
+    assert found.packages["driver"]["nvidia-driver-cuda"] == "580.159.03-1"
+    assert found.packages["driver"]["firmware-nvidia-gsp"] == "580.159.03-1", "came by dependency"
+    assert len(found.packages["driver"]) == 7
+    assert set(found.packages["toolkit"].values()) == {"1.20.0-1"}
+    assert len(found.packages["toolkit"]) == 4
+    assert found.packages["docker"]["docker-ce"] == "5:26.1.4-1~debian.13~trixie"
+    assert found.packages["docker"]["containerd.io"] == "1.7.24-1~debian.13~trixie"
+    assert found.packages["fabric_manager"] == {"nvidia-fabricmanager": "580.159.03-1"}
+    assert sorted(found.packages["kernel"]) == [
+        "linux-headers-" + RELEASE,
+        "linux-image-" + RELEASE,
+        "linux-kbuild-6.12.57+deb13",
+    ]
+    assert found.kernel_release == RELEASE
+    assert found.removes == ("docker.io",)
+
+
+def test_the_node_is_not_touched_and_nothing_is_left(node):
+    before = {path: path.read_text() for path in node.glob("*") if path.is_file()}
+    apt = Apt()
+    resolve(apt)
+    assert not apt.root.exists()
+    assert list((node / "temporary").iterdir()) == []
+    assert {path: path.read_text() for path in node.glob("*") if path.is_file()} == before
+
+
+def test_nothing_is_left_after_a_failure_either(node):
+    refused(Apt({"apt-get update": (100, "", "E: no")}))
+    assert list((node / "temporary").iterdir()) == []
+
+
+def test_the_roots_configuration_keeps_the_nodes_apart_but_its_network():
+    apt = Apt()
+    resolve(apt)
+    text = apt.files["apt.conf"]
+    assert 'Dir::Etc::parts "%s/empty";' % apt.root in text
+    assert 'Dir::State "%s/state";' % apt.root in text
+    assert 'Acquire::http::Proxy "http://proxy.example:3128";' in text
+    assert 'Acquire::https::mirror.example::CaInfo "/etc/ssl/mirror.pem";' in text
+    assert 'Acquire::ForceIPv4 "true";' in text
+    assert "Post-Invoke" not in text, "a hook of the node would change the node"
+    assert "AllowInsecure" not in text
+    assert 'Acquire::http::Timeout "5"' not in text
+    assert 'APT::Architecture "amd64";' in text
+
+
+def test_sources_are_the_distributions_and_the_bundles():
+    apt = Apt()
+    resolve(apt)
+    assert apt.files["sources.list"] == "deb http://deb.debian.org/debian trixie main\n"
+    sources = apt.files["sources.d/all.sources"]
+    assert sources.count("URIs: ") == 1, "the same repository twice, or one of an earlier run"
+    assert "URIs: https://vendor.example/nvidia\n" in sources
+    assert "old.gpg" not in sources
+    assert KEY.splitlines()[2] in sources
+
+
+def test_the_whole_driver_set_is_pinned_also_where_a_dependency_takes_any_version():
+    apt = Apt()
+    resolve(apt)
+    assert "Package: nvidia-* libnvidia-* libcuda1" in apt.files["preferences"]
+    assert "Pin: version 580.159.03-*\nPin-Priority: 1001" in apt.files["preferences"]
+
+
+def test_the_set_is_found_on_an_empty_system_and_proven_on_the_node():
+    apt = Apt()
+    resolve(apt)
+    close, prove = [words for words in apt.calls if "--simulate" in words]
+    assert any(word.endswith("/empty-status") for word in close)
+    assert any(word.endswith("/node-status") for word in prove)
+    assert apt.files["empty-status"] == ""
+    assert "Package: bash" in apt.files["node-status"]
+    assert "firmware-nvidia-gsp=580.159.03-1" in prove, "the lock is proven whole, not what was asked for"
+
+
+def test_proxies_of_the_environment_are_kept(monkeypatch):
+    seen = []
+
+    class Watched(Apt):
+        def run(self, argv, timeout, **more):
+            seen.append("http_proxy=http://p:1" in argv)
+            return super().run(argv, timeout, **more)
+
+    monkeypatch.setenv("http_proxy", "http://p:1")
+    resolve(Watched())
+    assert seen
+    assert all(seen)
+
+
+def test_a_metapackage_leads_to_a_release():
+    found = resolve(kernel=Kernel(metapackage="linux-image-amd64"))
+    assert found.kernel_release == RELEASE
+    assert {"linux-image-amd64", "linux-headers-amd64", "linux-image-" + RELEASE} < set(found.packages["kernel"])
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        ({}, "kernel.metapackage: 'linux-image-amd64' leads to no kernel"),
+        ({"linux-image-6.1-a": "1", "linux-image-6.2-a": "1"}, "leads to 6.1-a, 6.2-a"),
+        ({"linux-image-6.1-a": "1"}, "leads to kernel 6.1-a without linux-headers-6.1-a, which the driver is built with"),
+    ],
+)
+def test_a_metapackage_that_leads_nowhere_is_told(needed, said):
+    apt = Apt()
+    apt.needed = needed
+    assert said in refused(apt, kernel=Kernel(metapackage="linux-image-amd64"))[0]
+
+
+def test_versions_that_no_repository_has_are_all_told_at_once():
+    said = refused(driver={"version": "580.160.01"}, toolkit={"version": "1.21.0"}, kernel=Kernel(release="6.12.1+deb13-amd64"))
+    assert len(said) == 3
+    assert "driver.version: '580.160.01' cannot be had" in "".join(said)
+    assert "Use 580.159.03, the nearest" in "".join(said)
+    assert "toolkit.version: '1.21.0'" in "".join(said)
+    assert "kernel.release: '6.12.1+deb13-amd64' cannot be had: the repositories have 6.12.117+deb13-amd64" in "".join(said)
+
+
+def test_a_package_that_may_be_missing_is_left_out():
+    class Distribution(Apt):
+        def _apt_cache_policy(self, words):
+            text = super()._apt_cache_policy(words)
+            for name, full in (("docker.io", "20.10.24+dfsg1-1"), ("containerd", "1.6.20~ds1-1"), ("runc", "1.1.5+ds1-1")):
+                text += "\n%s:\n  Candidate: %s\n  Version table:\n     %s 500" % (name, full, full)
+            return text
+
+    found = resolve(Distribution(), docker=Docker("20.10.24", "distro"))
+    assert sorted(found.packages["docker"]) == ["containerd", "docker.io", "runc"]
+
+
+@pytest.mark.parametrize(
+    ("program", "where"),
+    [("close", "cannot be installed together: x : Depends: y"), ("prove", "cannot be installed on this node as it is: x : Depends: y")],
+)
+def test_a_set_that_cannot_be_installed_is_told_with_apts_reason(program, where):
+    apt = Apt({program: (100, " x : Depends: y (= 1) but 2 is to be installed\nE: broken", "")})
+    assert where in refused(apt)[0]
+
+
+def test_a_failed_update_is_told_with_its_cause():
+    apt = Apt({"apt-get update": (100, "", "E: Failed to fetch http://x  Could not resolve 'x'")})
+    assert "the package index cannot be read: the name of the server cannot be resolved" in refused(apt)[0]
+
+
+def test_apt_that_does_not_end_is_told():
+    apt = Apt({"apt-get update": Command("host", (), timed_out=True, pid=1, error="killed")})
+    assert "apt-get update did not end in time" in refused(apt)[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        Command("host", (), missing=True, error="env is not installed"),
+        Command("host", (), 127, "", "env: 'apt-config': No such file or directory"),
+    ],
+)
+def test_a_node_without_apt_is_told(command):
+    said = refused(Apt({"apt-config dump": command}))[0]
+    assert "apt-config cannot be run: " in said
+    assert "a node that has apt" in said
+
+
+def test_a_platform_without_such_packages_is_told():
+    said = refused(driver={"build": "precompiled"})[0]
+    assert "has no packages with build: precompiled on debian-13-x86_64" in said
+
+
+def test_the_codename_is_read_from_os_release(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    text = pathlib.Path("/etc/os-release").read_text()
+    wanted = re.search(r"^VERSION_CODENAME=(\S+)", text, re.MULTILINE)
+    assert apt_root._codename() == (wanted.group(1).strip('"') if wanted else "")
+
+
+def test_others_can_enter_the_root():
+    """apt fetches as the user _apt; a root that only we can enter makes it warn and fetch as root."""
+    modes = []
+
+    class Watched(Apt):
+        def _apt_get_update(self, words):
+            modes.append(os.stat(self.root).st_mode & 0o777)
+            return ""
+
+    resolve(Watched())
+    assert modes == [0o755]
