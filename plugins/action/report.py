@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import typing as t
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.color import stringc
 
@@ -41,6 +43,7 @@ class ActionModule(ActionBase):
             {
                 "hosts": {"type": "list", "elements": "str"},
                 "rows": {"type": "list", "elements": "dict", "options": _ROW},
+                "path": {"type": "path"},
             },
             mutually_exclusive=[["hosts", "rows"]],
             required_one_of=[["hosts", "rows"]],
@@ -51,6 +54,8 @@ class ActionModule(ActionBase):
         table = render(rows, self._width(), lambda text, kind: str(stringc(text, _COLOURS[kind])))
         self._display.display("\n%s\n" % table)
         result.update(changed=False, nodes={row.node: _node(row) for row in rows})
+        if arguments["path"]:
+            _write(arguments["path"], {"nodes": result["nodes"]})
         return result
 
     def _width(self) -> int:
@@ -65,6 +70,18 @@ def _row(host: str, variables: t.Mapping[str, t.Any]) -> Row:
     return pool.row(host, look, failure, plain(prepared.get("expected_gpus")) if prepared else None)
 
 
+def _write(path: str, report: t.Dict[str, t.Any]) -> None:
+    """For machines: the same rows as JSON. Whole or not at all."""
+    temporary = "%s.%d" % (path, os.getpid())
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise AnsibleActionFail("path: %s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)) from error
+
+
 def _node(row: Row) -> t.Dict[str, t.Any]:
     message = "%s: %s. %s" % (row.node, row.verdict, row.explanation)
     return {
@@ -72,5 +89,7 @@ def _node(row: Row) -> t.Dict[str, t.Any]:
         "failed": row.verdict not in ("golden", "not golden"),
         "verdict": row.verdict,
         "layer": row.layer,
+        "reason": row.reason,
+        "fix": row.fix,
         "message": message.strip(),
     }

@@ -66,6 +66,9 @@ options:
         description: What to do.
         type: str
         default: ""
+  path:
+    description: A file on the controller that gets the same rows as JSON, for machines.
+    type: path
 notes:
   - The table is as wide as the terminal, or as the environment variable E(COLUMNS) says.
 """
@@ -95,6 +98,12 @@ nodes:
       type: str
     layer:
       description: The first broken layer.
+      type: str
+    reason:
+      description: Why it is broken.
+      type: str
+    fix:
+      description: What to do.
       type: str
     message:
       description: Verdict, reason and fix in sentences.

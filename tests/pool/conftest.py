@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two nodes for the pool tests. Each test starts from a snapshot, so that no test sees what another has done."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+from poollib import Node, Pool, golden_snapshot, testbed
+
+A10 = Node("ptest1", "a10", 22241)
+H100 = Node("ptest2", "h100x8", 22242)
+
+
+@pytest.fixture(scope="session")
+def golden_names(tmp_path_factory: pytest.TempPathFactory) -> t.Dict[str, str]:
+    return {n.name: golden_snapshot(n, tmp_path_factory.mktemp("golden")) for n in (A10, H100)}
+
+
+def _fresh(node: Node, snapshot: str) -> None:
+    testbed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
+    testbed("reset", node.name, snapshot)
+
+
+def _settled(node: Node) -> bool:
+    """The boot unit has verified the node that came up from a golden snapshot."""
+    return bool(node.fact()["golden"])
+
+
+@pytest.fixture
+def golden_a10(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
+    """A pool of one golden node with one GPU."""
+    _fresh(A10, golden_names[A10.name])
+    A10.wait("golden by the boot unit", lambda: _settled(A10))
+    return Pool(tmp_path, [A10])
+
+
+@pytest.fixture
+def golden_pair(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
+    """Two golden nodes; the first has eight GPUs, the second has one."""
+    for node in (H100, A10):
+        _fresh(node, golden_names[node.name])
+    for node in (H100, A10):
+        node.wait("golden by the boot unit", lambda node=node: _settled(node))
+    return Pool(tmp_path, [H100, A10])
+
+
+@pytest.fixture
+def bare_a10(tmp_path: pathlib.Path) -> Pool:
+    """A pool of one node as an installer leaves it: nouveau holds the GPU, nothing of NVIDIA or Docker is there."""
+    _fresh(A10, "bare")
+    return Pool(tmp_path, [A10])

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the pool tests share: simulated nodes that start from a snapshot, and runs of the real playbooks on them.
+
+A snapshot of a golden node is made by a real run of site.yml on a bare node, and is named by a digest of everything
+that such a run depends on: a change of a role, a module or the test bed makes a new one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTBED = ROOT / "tests" / "testbed" / "testbed"
+STATE = ROOT / ".testbed"
+BUNDLES = ROOT / "tests" / "testbed" / "bundles"
+REGISTRY = "vendor.testbed:5000"
+#: What a bare node needs a run to be allowed.
+CONSENT = {"golden_allow_reboot": True, "docker_allow_restart": True}
+
+
+def testbed(*args: str, timeout: float = 900, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run the test bed's command; its output is in the error when it fails."""
+    done = subprocess.run([sys.executable, str(TESTBED), *args], cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+    if check and done.returncode != 0:
+        raise AssertionError("testbed %s -> %d\n%s%s" % (" ".join(args), done.returncode, done.stdout, done.stderr))
+    return done
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A finished run of a playbook: exit status, what it printed, and its report by node."""
+
+    rc: int
+    output: str
+    report: t.Dict[str, t.Dict[str, t.Any]]
+
+    def recap(self, node: str) -> t.Dict[str, int]:
+        """The node's counters in PLAY RECAP: ok, changed, unreachable, failed, skipped, rescued, ignored."""
+        for line in self.output.splitlines():
+            name, colon, counters = line.partition(":")
+            if colon and name.strip() == node and "ok=" in counters:
+                return {key: int(value) for key, value in (word.split("=") for word in counters.split())}
+        raise AssertionError("no recap for %s in\n%s" % (node, self.output))
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """A simulated node that can be reached over SSH on a port of this machine."""
+
+    name: str
+    profile: str
+    port: int
+
+    @property
+    def gpus(self) -> int:
+        return 8 if self.profile == "h100x8" else 1
+
+    def ssh(self, command: str, check: bool = True, timeout: float = 60, user: str = "root") -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            ["ssh", "-i", str(STATE / "id_ed25519"), "-p", str(self.port), "-o", "StrictHostKeyChecking=no",
+             "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
+             "%s@127.0.0.1" % user, command],
+            capture_output=True, text=True, timeout=timeout,
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            raise AssertionError("%s on %s -> %d\n%s%s" % (command, self.name, done.returncode, done.stdout, done.stderr))
+        return done
+
+    def fact(self) -> t.Dict[str, t.Any]:
+        """What ansible_local.goldennode would be now."""
+        return t.cast("t.Dict[str, t.Any]", json.loads(self.ssh("/etc/ansible/facts.d/goldennode.fact").stdout))
+
+    def mark(self) -> t.Optional[t.Dict[str, t.Any]]:
+        done = self.ssh("cat /var/lib/goldennode/mark.json", check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def wait(self, what: str, answer: t.Callable[[], bool], seconds: float = 90) -> None:
+        """Wait until ``answer`` is true; a node that is rebooting may not answer at all meanwhile."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if answer():
+                    return
+            except (AssertionError, subprocess.TimeoutExpired, ValueError):
+                pass
+            time.sleep(1)
+        raise AssertionError("%s: not after %d s: %s" % (self.name, seconds, what))
+
+
+class Pool:
+    """Nodes with an inventory of their own below a temporary directory, and runs on them."""
+
+    def __init__(self, directory: pathlib.Path, nodes: t.Sequence[Node], bundle: str = "sim-a.yml") -> None:
+        self.directory = directory
+        self.nodes = list(nodes)
+        self.bundle = directory / "bundles" / bundle
+        shutil.copytree(BUNDLES, directory / "bundles", dirs_exist_ok=True)
+        for file in (directory / "bundles").glob("*.yml"):
+            file.write_text(file.read_text().replace("../../../.testbed/vendor.asc", str(STATE / "vendor.asc")))
+        self.inventory = directory / "inventory.yml"
+        self.write_inventory()
+
+    def write_inventory(self, variables: t.Optional[t.Dict[str, t.Any]] = None) -> None:
+        common = {
+            "ansible_host": "127.0.0.1",
+            "ansible_user": "root",
+            "ansible_ssh_private_key_file": str(STATE / "id_ed25519"),
+            "ansible_ssh_common_args": "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null",
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "bundle_file": str(self.bundle),
+            "docker_daemon_options": {"insecure-registries": [REGISTRY]},
+        }
+        hosts = {n.name: {"ansible_port": n.port, "golden_expected_gpus": n.gpus} for n in self.nodes}
+        group = {"vars": {**common, **(variables or {})}, "hosts": hosts}
+        self.inventory.write_text(yaml.safe_dump({"gpu_nodes": group}))
+
+    def command(self, playbook: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None) -> t.List[str]:
+        extra = {**(variables or {}), "goldennode_report_file": str(self.directory / "report.json")}
+        ansible = pathlib.Path(sys.executable).with_name("ansible-playbook")
+        return [str(ansible), "playbooks/%s.yml" % playbook, "-i", str(self.inventory), "-e", json.dumps(extra), *args]
+
+    def environment(self) -> t.Dict[str, str]:
+        return {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "COLUMNS": "160"}
+
+    def run(self, playbook: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 900) -> Run:
+        report = self.directory / "report.json"
+        report.unlink(missing_ok=True)
+        done = subprocess.run(
+            self.command(playbook, *args, variables=variables), cwd=ROOT, env=self.environment(), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
+        )  # fmt: skip
+        rows = json.loads(report.read_text())["nodes"] if report.exists() else {}
+        return Run(done.returncode, done.stdout, rows)
+
+    def verify(self, *args: str) -> Run:
+        return self.run("site", "--tags", "verify", *args)
+
+    def site(self, *args: str, **variables: t.Any) -> Run:
+        return self.run("site", *args, variables={**CONSENT, **variables})
+
+    def run_killed_at(self, task: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 600) -> str:
+        """Run site.yml and SIGKILL ansible-playbook with all its children as soon as it announces ``task``."""
+        process = subprocess.Popen(
+            self.command("site", *args, variables={**CONSENT, **(variables or {})}), cwd=ROOT, env=self.environment(), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        seen: t.List[str] = []
+        end = time.monotonic() + timeout
+        try:
+            for line in process.stdout:
+                seen.append(line)
+                if line.startswith("TASK [") and task in line:
+                    break
+                if time.monotonic() > end:
+                    raise AssertionError("%r was not announced within %d s:\n%s" % (task, timeout, "".join(seen)))
+            else:
+                raise AssertionError("%r was never announced:\n%s" % (task, "".join(seen)))
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return "".join(seen)
+
+
+def digest() -> str:
+    """Digest of all that a golden snapshot depends on: the product and the test bed, without tests and docs."""
+    total = hashlib.sha256()
+    for top in ("plugins", "roles", "playbooks", "tests/testbed"):
+        for file in sorted((ROOT / top).rglob("*")):
+            if file.is_file() and file.suffix in (".py", ".yml", ".c", ".h", ".sh", ".conf", "") and "__pycache__" not in file.parts:
+                if "tests" in file.relative_to(ROOT / top).parts:
+                    continue
+                total.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return total.hexdigest()[:12]
+
+
+def snapshot_exists(name: str) -> bool:
+    done = subprocess.run(["docker", "image", "inspect", "goldennode/snap-%s" % name], capture_output=True)
+    return done.returncode == 0
+
+
+def golden_snapshot(node: Node, directory: pathlib.Path) -> str:
+    """Name of the snapshot of a golden node of this profile, made by a run of site.yml if it is not there yet."""
+    name = "golden-%s-%s" % (node.profile, digest())
+    if not snapshot_exists(name):
+        testbed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
+        testbed("reset", node.name, "bare")
+        run = Pool(directory, [node]).site()
+        assert run.rc == 0, run.output
+        testbed("snapshot", node.name, name)
+    return name

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run that dies at any point leaves a node that says not golden, and one more run ends golden, with everything really done."""
+
+from __future__ import annotations
+
+import pytest
+from poollib import Pool
+
+#: Every place where a run can die between two things that belong together: the task that is announced when it dies.
+BOUNDARIES = [
+    "Install and hold the kernel of the lock",
+    "Blacklist the drivers",
+    "Make sure that the group",
+    "Install the driver at the versions",
+    "Hold the driver",
+    "Write the unit that loads the driver",
+    "Rebuild each initramfs",
+    "Install the Docker at the versions",
+    "Hold the Docker",
+    "Install the toolkit at the versions",
+    "Merge the wanted settings into daemon.json",
+    "Keep the CDI specification fresh",
+    "Install the agent and the local fact",
+    "Tell the agent",
+    "Mark the node golden",
+]
+
+
+@pytest.mark.parametrize("task", BOUNDARIES)
+def test_a_killed_run_never_leaves_a_golden_node(bare_a10: Pool, task: str) -> None:
+    (node,) = bare_a10.nodes
+    bare_a10.run_killed_at(task)
+    mark = node.mark()
+    assert mark is None or mark["state"] != "golden"
+    if node.ssh("test -x /etc/ansible/facts.d/goldennode.fact", check=False).returncode == 0:
+        assert not node.fact()["golden"]
+    run = bare_a10.site()
+    assert run.rc == 0, run.output
+    assert node.fact()["golden"]
+
+
+def test_killed_between_the_write_and_the_restart_docker_is_really_restarted(golden_a10: Pool) -> None:
+    """The file is as wanted and the daemon is not: only state can tell."""
+    (node,) = golden_a10.nodes
+    started = "systemctl show -p ExecMainStartTimestampMonotonic --value docker"
+    node.ssh("cp -a /etc/docker/daemon.json /root/ && echo '{}' > /etc/docker/daemon.json && systemctl restart docker "
+             "&& cp -a /root/daemon.json /etc/docker/daemon.json && touch /etc/docker/daemon.json", timeout=120)  # fmt: skip
+    before = node.ssh(started).stdout
+    run = golden_a10.site()
+    assert run.rc == 0, run.output
+    assert node.ssh(started).stdout != before
+    assert "nvidia" in node.ssh("docker info --format '{{json .Runtimes}}'").stdout
+
+
+def test_killed_between_the_write_and_the_rebuild_the_initramfs_is_really_rebuilt(golden_a10: Pool) -> None:
+    (node,) = golden_a10.nodes
+    image = "stat -c '%n %Y %i' /boot/initrd.img-*"
+    node.ssh("echo 'options nvidia NVreg_Test=1' > /etc/modprobe.d/mine.conf")
+    before = node.ssh(image).stdout
+    run = golden_a10.site()
+    assert run.rc == 0, run.output
+    after = node.ssh(image).stdout
+    assert all(line not in after for line in before.splitlines())
