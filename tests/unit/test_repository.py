@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the files around the collection must agree on."""
+
+from __future__ import annotations
+
+import configparser
+import pathlib
+import re
+import runpy
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def configuration(path):
+    parser = configparser.ConfigParser(interpolation=None)
+    assert parser.read(ROOT / path)
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def test_playbooks_run_with_the_same_settings_from_inside_their_folder():
+    outside, inside = configuration("ansible.cfg"), configuration("playbooks/ansible.cfg")
+    assert outside["defaults"].pop("collections_path") == "collections"
+    assert inside["defaults"].pop("collections_path") == "../collections"
+    assert inside == outside
+
+
+def test_make_help_knows_every_target():
+    text = (ROOT / "Makefile").read_text()
+    phony = re.findall(r"^\.PHONY: (\S+)$", text, re.MULTILINE)
+    explained = re.findall(r"^([a-z-]+):.*?## \S", text, re.MULTILINE)
+    assert "pool" in phony
+    assert phony == explained
+
+
+def test_both_locked_lists_are_of_the_same_tools_and_pin_exactly():
+    names = []
+    for path in ("requirements/py311.txt", "requirements/py312plus.txt"):
+        pins = [line for line in (ROOT / path).read_text().splitlines() if not line.startswith("#")]
+        assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*", pin) for pin in pins)
+        names.append({pin.partition("==")[0] for pin in pins})
+    direct = re.findall(r"^([A-Za-z0-9-]+)", (ROOT / "requirements/direct.txt").read_text(), re.MULTILINE)
+    for locked in names:
+        assert set(direct) <= locked
+
+
+@pytest.fixture(scope="module")
+def runner():
+    return runpy.run_path(str(ROOT / "scripts" / "run_tests.py"))
+
+
+@pytest.mark.parametrize(
+    ("status", "counts", "passed", "failed", "remark"),
+    [
+        pytest.param(0, None, 1, 0, "", id="a tool that is content"),
+        pytest.param(2, None, 0, 1, "exit status 2", id="a tool that is not"),
+        pytest.param(0, (5, 0, 1), 5, 0, "", id="all tests passed"),
+        pytest.param(1, (5, 2, 0), 5, 2, "exit status 1", id="two failed"),
+        pytest.param(3, (5, 0, 0), 5, 1, "exit status 3", id="broken off without a failed test"),
+        pytest.param(0, (0, 0, 0), 0, 1, "no test was run", id="nothing ran"),
+        pytest.param(0, (0, 0, 9), 0, 1, "no test was run", id="all were skipped"),
+        pytest.param(0, (5, 1, 0), 5, 1, "", id="a failed test counts whatever the exit status says"),
+        pytest.param(None, (5, 0, 0), 5, 1, "ended after its limit of 600 s", id="hung"),
+    ],
+)
+def test_how_a_part_counts(runner, status, counts, passed, failed, remark):
+    result = runner["judge"](runner["Part"]("x", ("x",)), status, counts, 1.0)
+    assert (result.passed, result.failed, result.remark) == (passed, failed, remark)
+
+
+def test_the_closing_line(runner):
+    part = runner["Part"]("x", ("x",))
+    results = [runner["Result"](part, 3, 0, 0, 1.0), runner["Result"](part, 4, 1, 2, 1.0)]
+    assert runner["summary"](results).splitlines()[-1] == "7 passed, 1 failed, 2 skipped"
+    assert runner["summary"](results[:1]).splitlines()[-1] == "3 passed, 0 failed"
