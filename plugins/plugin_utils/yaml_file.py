@@ -40,20 +40,20 @@ class _Loader(_BASE):  # type: ignore[misc]
 
 
 def _mapping(loader: t.Any, node: t.Any) -> t.Dict[t.Any, t.Any]:
-    loader.flatten_mapping(node)
-    values: t.Dict[t.Any, t.Any] = {}
+    """A mapping whose own keys each stand once; what a merge key (<<) brings may be replaced, as it is meant to be."""
     lines: t.Dict[t.Any, int] = {}
-    for key_node, value_node in node.value:
+    for key_node, _value_node in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
         key = loader.construct_object(key_node, deep=True)
-        line = key_node.start_mark.line + 1
         if not isinstance(key, t.Hashable):
             raise yaml.constructor.ConstructorError(None, None, "this key is not plain text", key_node.start_mark)
-        if key in values:
+        if key in lines:
             message = "the key %s stands twice, here and in line %d" % (key, lines[key])
             raise yaml.constructor.ConstructorError(None, None, message, key_node.start_mark)
-        values[key] = loader.construct_object(value_node, deep=True)
-        lines[key] = line
-    return values
+        lines[key] = key_node.start_mark.line + 1
+    loader.flatten_mapping(node)
+    return {loader.construct_object(key, deep=True): loader.construct_object(item, deep=True) for key, item in node.value}
 
 
 def _number(loader: t.Any, node: t.Any) -> Number:
