@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table as a play prints it, and what the play learns of each host."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.goldennode.gpu.plugins.action import report as action
+from ansible_collections.goldennode.gpu.tests.unit import actions
+
+LOOK = {
+    "golden": True,
+    "verified": True,
+    "verdict": {"golden": True, "first_broken": None, "findings": [], "not_proven": []},
+    "table": {"gpus": 1, "driver": "580.159.03", "toolkit": "1.20.0", "docker": "26.1.4", "kernel": "6.12"},
+}
+HOSTVARS = {
+    "node1": {"goldennode_look": LOOK, "goldennode_bundle": {"expected_gpus": 1}},
+    "node2": {"goldennode_failure": {"task": "Read the bundle", "message": "2 problems:\n- one\n- two"}},
+    "node3": {},
+}
+
+
+class Display:
+    columns = 79
+
+    def __init__(self):
+        self.shown = []
+
+    def display(self, text):
+        self.shown.append(text)
+
+
+@pytest.fixture(autouse=True)
+def no_columns(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+def run(arguments):
+    display = Display()
+    found = actions.run(action.ActionModule, arguments, {"hostvars": HOSTVARS}, display=display)
+    assert len(display.shown) == 1
+    return found, display.shown[0]
+
+
+def test_a_row_for_every_host_and_what_is_known_of_it():
+    found, text = run({"hosts": ["node1", "node2", "node3"]})
+    assert found["changed"] is False
+    assert found["nodes"]["node1"] == {
+        "golden": True,
+        "failed": False,
+        "verdict": "golden",
+        "layer": "",
+        "reason": "",
+        "fix": "",
+        "message": "node1: golden.",
+    }
+    assert found["nodes"]["node2"]["failed"] is True
+    assert found["nodes"]["node2"]["message"] == "node2: failed. Read the bundle: 2 problems: - one - two."
+    assert (found["nodes"]["node3"]["golden"], found["nodes"]["node3"]["verdict"]) == (False, "not looked at")
+    assert "node1  1/1   580.159.03  1.20.0   26.1.4  golden\n" in text
+    assert "1 of 3 nodes are golden.\n" in text
+
+
+def test_rows_are_shown_as_they_are():
+    found, text = run({"rows": [{"node": "a", "verdict": "not golden", "layer": "image", "reason": "gone", "gpus": "0"}]})
+    assert found["nodes"]["a"]["layer"] == "image"
+    assert "a     0/?" in text
+
+
+@pytest.mark.parametrize(("columns", "beside"), [("160", True), ("80", False), ("", False), ("wide", False), ("0", False)])
+def test_the_table_is_as_wide_as_columns_says(monkeypatch, columns, beside):
+    monkeypatch.setenv("COLUMNS", columns)
+    _found, text = run({"hosts": ["node1", "node2"]})
+    assert ("FIRST BROKEN LAYER AND FIX" in text) is beside
+
+
+@pytest.mark.parametrize("arguments", [{}, {"hosts": ["node1"], "rows": []}, {"rows": [{"node": "a"}]}])
+def test_other_arguments_are_refused(arguments):
+    with pytest.raises(AnsibleActionFail):
+        run(arguments)
