@@ -45,7 +45,13 @@ def pool(tmp_path):
 
 
 def variables(pool, **more):
-    return {"inventory_dir": str(pool), "playbook_dir": "/nowhere", "bundle_file": "pool.yml", "golden_expected_gpus": 8, **more}
+    return {
+        "inventory_dir": str(pool),
+        "playbook_dir": "/nowhere",
+        "bundle_file": "pool.yml",
+        "golden_expected_gpus": 8,
+        **more,
+    }
 
 
 def lock_for(pool, platform=PLATFORM):
@@ -121,7 +127,9 @@ def test_a_platform_with_a_lock_has_what_is_desired(pool, agent):
 
 def test_values_are_templated_and_typed(pool):
     write_lock(pool)
-    found = run(pool, golden_expected_gpus="{{ gpus * 2 }}", gpus=4, device_access_users="{{ ['alice'] + more }}", more=["bob"])
+    found = run(
+        pool, golden_expected_gpus="{{ gpus * 2 }}", gpus=4, device_access_users="{{ ['alice'] + more }}", more=["bob"]
+    )
     assert found["expected_gpus"] == 8
     assert found["desired"][PLATFORM]["settings"]["device_access"]["device_access_users"] == ["alice", "bob"]
 
@@ -215,7 +223,9 @@ def test_a_lock_that_cannot_be_written_is_told(pool, monkeypatch):
 
 def test_no_bundle_is_told_with_the_fix(pool):
     said = refused(pool, bundle_file=None)
-    assert said.startswith("bundle_file is not set. Set it for the group gpu_nodes, for example bundle_file: bundles/debian13.yml.")
+    assert said.startswith(
+        "bundle_file is not set. Set it for the group gpu_nodes, for example bundle_file: bundles/debian13.yml."
+    )
 
 
 def test_a_bundle_that_is_not_there_is_told_with_what_was_tried(pool):
@@ -224,7 +234,13 @@ def test_a_bundle_that_is_not_there_is_told_with_what_was_tried(pool):
 
 def test_everything_is_told_in_one_message_a_line_each(pool):
     change_bundle(pool, driver={"flavour": "opne"}, toolkit={"version": "x"})
-    said = refused(pool, golden_expected_gpus="many", golden_allow_rebot=True, device_access_mode=432, docker_daemon_options={"default-runtime": "x"})
+    said = refused(
+        pool,
+        golden_expected_gpus="many",
+        golden_allow_rebot=True,
+        device_access_mode=432,
+        docker_daemon_options={"default-runtime": "x"},
+    )
     lines = said.splitlines()
     assert lines[0] == "6 problems, and nothing was changed:"
     assert len(lines) == 7
@@ -277,8 +293,15 @@ def test_an_unknown_argument_is_refused(pool):
 
 
 def test_an_end_of_life_is_a_warning(pool):
-    change_bundle(pool, driver={"version": "535.309.01"}, fabric_manager=None, image={"reference": "registry.example/cuda:12.2.0-base"})
-    assert any("%s: driver 535.309.01: its branch is past its end of life" % PLATFORM in line for line in run(pool)["warnings"])
+    change_bundle(
+        pool,
+        driver={"version": "535.309.01"},
+        fabric_manager=None,
+        image={"reference": "registry.example/cuda:12.2.0-base"},
+    )
+    assert any(
+        "%s: driver 535.309.01: its branch is past its end of life" % PLATFORM in line for line in run(pool)["warnings"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -299,7 +322,9 @@ def test_a_container_probe_that_is_left_out_is_a_warning(pool, docker, more, sai
 def test_each_process_is_a_run_of_its_own():
     """The strategy loads the plugin before it forks, so that all hosts have the same one."""
     code = "from ansible_collections.goldennode.gpu.plugins.action import desired; print(desired.RUN)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
     assert found.stdout.strip() != action.RUN
     assert found.stdout.strip().split("-")[0][:8] == action.RUN.split("-")[0][:8]
 

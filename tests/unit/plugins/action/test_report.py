@@ -66,12 +66,16 @@ def test_a_row_for_every_host_and_what_is_known_of_it():
 
 
 def test_rows_are_shown_as_they_are():
-    found, text = run({"rows": [{"node": "a", "verdict": "not golden", "layer": "image", "reason": "gone", "gpus": "0"}]})
+    found, text = run(
+        {"rows": [{"node": "a", "verdict": "not golden", "layer": "image", "reason": "gone", "gpus": "0"}]}
+    )
     assert found["nodes"]["a"]["layer"] == "image"
     assert "a     0/?" in text
 
 
-@pytest.mark.parametrize(("columns", "beside"), [("160", True), ("80", False), ("", False), ("wide", False), ("0", False)])
+@pytest.mark.parametrize(
+    ("columns", "beside"), [("160", True), ("80", False), ("", False), ("wide", False), ("0", False)]
+)
 def test_the_table_is_as_wide_as_columns_says(monkeypatch, columns, beside):
     monkeypatch.setenv("COLUMNS", columns)
     _found, text = run({"hosts": ["node1", "node2"]})

@@ -25,11 +25,23 @@ AVAILABLE = {
     "nvidia-fabricmanager": ("595.71.05-1", "580.159.03-1"),
     "containerd.io": ("1.7.24-1~debian.13~trixie",),
     **dict.fromkeys(
-        ("nvidia-kernel-open-dkms", "nvidia-driver-cuda", "libcuda1", "libnvidia-ml1", "nvidia-persistenced", "nvidia-modprobe"),
+        (
+            "nvidia-kernel-open-dkms",
+            "nvidia-driver-cuda",
+            "libcuda1",
+            "libnvidia-ml1",
+            "nvidia-persistenced",
+            "nvidia-modprobe",
+        ),
         ("595.71.05-1", "580.159.03-1"),
     ),
     **dict.fromkeys(
-        ("nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1"),
+        (
+            "nvidia-container-toolkit",
+            "nvidia-container-toolkit-base",
+            "libnvidia-container-tools",
+            "libnvidia-container1",
+        ),
         ("1.20.1-1", "1.20.0-1"),
     ),
     **dict.fromkeys(("docker-ce", "docker-ce-cli"), ("5:26.1.5-1~debian.13~trixie", "5:26.1.4-1~debian.13~trixie")),
@@ -102,8 +114,15 @@ class Apt:
         lines = []
         for name in words[2:]:
             if name in AVAILABLE:
-                lines += ["%s:" % name, "  Installed: (none)", "  Candidate: %s" % AVAILABLE[name][0], "  Version table:"]
-                lines += ["     %s 500\n        500 http://x stable/main amd64 Packages" % full for full in AVAILABLE[name]]
+                lines += [
+                    "%s:" % name,
+                    "  Installed: (none)",
+                    "  Candidate: %s" % AVAILABLE[name][0],
+                    "  Version table:",
+                ]
+                lines += [
+                    "     %s 500\n        500 http://x stable/main amd64 Packages" % full for full in AVAILABLE[name]
+                ]
         return "\n".join(lines)
 
     def _apt_cache_pkgnames(self, _words):
@@ -249,7 +268,10 @@ def test_a_metapackage_leads_to_a_release():
     [
         ({}, "kernel.metapackage: 'linux-image-amd64' leads to no kernel"),
         ({"linux-image-6.1-a": "1", "linux-image-6.2-a": "1"}, "leads to 6.1-a, 6.2-a"),
-        ({"linux-image-6.1-a": "1"}, "leads to kernel 6.1-a without linux-headers-6.1-a, which the driver is built with"),
+        (
+            {"linux-image-6.1-a": "1"},
+            "leads to kernel 6.1-a without linux-headers-6.1-a, which the driver is built with",
+        ),
     ],
 )
 def test_a_metapackage_that_leads_nowhere_is_told(needed, said):
@@ -259,19 +281,27 @@ def test_a_metapackage_that_leads_nowhere_is_told(needed, said):
 
 
 def test_versions_that_no_repository_has_are_all_told_at_once():
-    said = refused(driver={"version": "580.160.01"}, toolkit={"version": "1.21.0"}, kernel=Kernel(release="6.12.1+deb13-amd64"))
+    said = refused(
+        driver={"version": "580.160.01"}, toolkit={"version": "1.21.0"}, kernel=Kernel(release="6.12.1+deb13-amd64")
+    )
     assert len(said) == 3
     assert "driver.version: '580.160.01' cannot be had" in "".join(said)
     assert "Use 580.159.03, the nearest" in "".join(said)
     assert "toolkit.version: '1.21.0'" in "".join(said)
-    assert "kernel.release: '6.12.1+deb13-amd64' cannot be had: the repositories have 6.12.117+deb13-amd64" in "".join(said)
+    assert "kernel.release: '6.12.1+deb13-amd64' cannot be had: the repositories have 6.12.117+deb13-amd64" in "".join(
+        said
+    )
 
 
 def test_a_package_that_may_be_missing_is_left_out():
     class Distribution(Apt):
         def _apt_cache_policy(self, words):
             text = super()._apt_cache_policy(words)
-            for name, full in (("docker.io", "20.10.24+dfsg1-1"), ("containerd", "1.6.20~ds1-1"), ("runc", "1.1.5+ds1-1")):
+            for name, full in (
+                ("docker.io", "20.10.24+dfsg1-1"),
+                ("containerd", "1.6.20~ds1-1"),
+                ("runc", "1.1.5+ds1-1"),
+            ):
                 text += "\n%s:\n  Candidate: %s\n  Version table:\n     %s 500" % (name, full, full)
             return text
 
@@ -281,7 +311,10 @@ def test_a_package_that_may_be_missing_is_left_out():
 
 @pytest.mark.parametrize(
     ("program", "where"),
-    [("close", "cannot be installed together: x : Depends: y"), ("prove", "cannot be installed on this node as it is: x : Depends: y")],
+    [
+        ("close", "cannot be installed together: x : Depends: y"),
+        ("prove", "cannot be installed on this node as it is: x : Depends: y"),
+    ],
 )
 def test_a_set_that_cannot_be_installed_is_told_with_apts_reason(program, where):
     apt = Apt({program: (100, " x : Depends: y (= 1) but 2 is to be installed\nE: broken", "")})

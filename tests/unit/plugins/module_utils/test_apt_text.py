@@ -57,7 +57,9 @@ Conf containerd.io (1.7.24-1~debian.13~trixie Docker:stable [amd64])
 
 def test_policy_gives_candidate_and_versions():
     assert apt_text.policy(POLICY) == {
-        "docker-ce": Available("5:26.1.4-1~debian.13~trixie", ("5:26.1.5-1~debian.13~trixie", "5:26.1.4-1~debian.13~trixie")),
+        "docker-ce": Available(
+            "5:26.1.4-1~debian.13~trixie", ("5:26.1.5-1~debian.13~trixie", "5:26.1.4-1~debian.13~trixie")
+        ),
         "linux-image-amd64": Available("6.12.117-1", ("6.12.117-1", "6.12.57-1")),
         "docker": Available(None, ()),
     }
@@ -87,7 +89,10 @@ def test_a_simulation_gives_what_comes_and_what_goes():
             "nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be installed Depends: "
             "nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is to be installed",
         ),
-        ("E: Unmet dependencies. Try 'apt --fix-broken install'\n", "Unmet dependencies. Try 'apt --fix-broken install'"),
+        (
+            "E: Unmet dependencies. Try 'apt --fix-broken install'\n",
+            "Unmet dependencies. Try 'apt --fix-broken install'",
+        ),
         ("E: one\nE: two\n", "one; two"),
         ("Segmentation fault", "Segmentation fault"),
         ("", "it gave no reason"),
@@ -157,9 +162,17 @@ def test_the_reason_is_apts_own(text, said):
             "certificate is not trusted",
             "ca-certificates",
         ),
-        ("W: GPG error: http://x: signatures were invalid: EXPKEYSIG 7EA0A9C3F273FCD8 Docker", "key has expired", "key"),
+        (
+            "W: GPG error: http://x: signatures were invalid: EXPKEYSIG 7EA0A9C3F273FCD8 Docker",
+            "key has expired",
+            "key",
+        ),
         ("W: GPG error: http://x: The following signatures were invalid: BADSIG 7EA0", "cannot be verified", "proxy"),
-        ("E: Release file for http://x is not valid yet (invalid for another 2h)", "not valid at this node's time", "clock"),
+        (
+            "E: Release file for http://x is not valid yet (invalid for another 2h)",
+            "not valid at this node's time",
+            "clock",
+        ),
         ("E: Release file for http://x is expired (invalid since 2d)", "not valid at this node's time", "clock"),
         ("E: Something new", "apt-get update fails (apt says: Something new)", "Mend"),
         ("", "apt-get update fails (apt says: nothing)", "Mend"),

@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.tests.unit.bundles import (
     problems,
 )
 
+
 class AsWritten(float):
     """As the YAML reader gives a number with a fraction."""
 
@@ -174,7 +175,10 @@ def test_the_right_platform_is_named_for_a_misspelt_one():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (AsWritten("1.20"), 'toolkit.version: 1.20 is read by YAML as a number, not as text. Put quotes around it: version: "1.20"'),
+        (
+            AsWritten("1.20"),
+            'toolkit.version: 1.20 is read by YAML as a number, not as text. Put quotes around it: version: "1.20"',
+        ),
         (1.2, '"1.2"'),
         (120, "is read by YAML as a number"),
         (True, "is read by YAML as yes or no"),
@@ -205,7 +209,9 @@ def test_a_digest_has_its_form(digest):
     assert "image.digest: " in only(data(image={"digest": digest}))
 
 
-@pytest.mark.parametrize("reference", ["cuda", "cuda@sha256:" + "a" * 64, "a b:c", "cuda:", "cuda:.x", "cuda:" + "a" * 129])
+@pytest.mark.parametrize(
+    "reference", ["cuda", "cuda@sha256:" + "a" * 64, "a b:c", "cuda:", "cuda:.x", "cuda:" + "a" * 129]
+)
 def test_an_image_has_a_tag_and_its_digest_apart(reference):
     assert "image.reference: " in only(data(image={"reference": reference}))
 
@@ -294,7 +300,15 @@ def test_all_problems_are_told_at_once():
     )
     plain["platforms"]["debian-31-x86_64"] = {}
     said = problems(plain)
-    for place in ("bundle:", "driver.version:", "driver.flavour:", "driver.speed", "toolkit.version:", "platforms:", "python"):
+    for place in (
+        "bundle:",
+        "driver.version:",
+        "driver.flavour:",
+        "driver.speed",
+        "toolkit.version:",
+        "platforms:",
+        "python",
+    ):
         assert any(place in line for line in said), place
 
 

@@ -105,7 +105,9 @@ def test_forward_compatibility_is_allowed_when_it_is_said():
     assert "by forward compatibility only" in " ".join(compat.warnings(bundle, TODAY))
 
 
-@pytest.mark.parametrize(("cuda", "said"), [(None, "its CUDA version is not known"), ("14.0", "CUDA 14.0 is not in the tables")])
+@pytest.mark.parametrize(
+    ("cuda", "said"), [(None, "its CUDA version is not known"), ("14.0", "CUDA 14.0 is not in the tables")]
+)
 def test_what_is_not_known_of_an_image_is_a_warning(cuda, said):
     bundle = made(cuda=cuda)
     assert refusals(bundle) == []
@@ -157,7 +159,9 @@ def test_an_end_of_life_and_an_unknown_branch_are_warnings(driver, today, said):
     assert said in " ".join(compat.warnings(bundle, datetime.date(*today, 1)))
 
 
-@pytest.mark.parametrize(("driver", "today"), [("595.104.02", (2027, 3)), ("535.309.01", (2026, 6)), ("590.48.01", (2026, 11))])
+@pytest.mark.parametrize(
+    ("driver", "today"), [("595.104.02", (2027, 3)), ("535.309.01", (2026, 6)), ("590.48.01", (2026, 11))]
+)
 def test_a_branch_lives_until_the_end_of_its_last_month(driver, today):
     assert compat.warnings(made(driver=driver, cuda="12.0"), datetime.date(*today, 28)) == []
 
@@ -251,7 +255,9 @@ def test_a_kernel_of_which_nothing_is_known_is_a_warning():
 
 def test_the_kernel_of_a_metapackage_is_judged_when_it_is_known():
     bundle = platform_bundle(
-        driver={"version": "580.65.06"}, kernel={"release": None, "metapackage": "linux-image-amd64"}, fabric_manager=None
+        driver={"version": "580.65.06"},
+        kernel={"release": None, "metapackage": "linux-image-amd64"},
+        fabric_manager=None,
     )
     assert refusals(bundle) == []
     assert len(compat.kernel_problems(bundle, "6.17.3")) == 1
@@ -313,9 +319,19 @@ def test_ranges_of_generations_do_not_overlap():
         ("volta", "open", 550, "Use proprietary, in the same branch (550)"),
         ("maxwell", "proprietary", 590, "driver.version: 590 has no support for Maxwell GPUs: 580 is the last branch"),
         ("pascal", "open", 620, "Use branch 580, flavour proprietary"),
-        ("blackwell", "proprietary", 580, "does not drive Blackwell GPUs: they need the open kernel modules. Use open, in the same"),
+        (
+            "blackwell",
+            "proprietary",
+            580,
+            "does not drive Blackwell GPUs: they need the open kernel modules. Use open, in the same",
+        ),
         ("grace_hopper", "proprietary", 580, "does not drive Grace Hopper GPUs"),
-        ("blackwell", "open", 550, "has no support for Blackwell GPUs: 570 is the first branch that has. Use driver 580.159.03"),
+        (
+            "blackwell",
+            "open",
+            550,
+            "has no support for Blackwell GPUs: 570 is the first branch that has. Use driver 580.159.03",
+        ),
         ("rubin", "open", 580, "615 is the first branch that has. Use driver 620.70.06"),
         ("hopper", "proprietary", 470, "525 is the first branch that has"),
     ],

@@ -102,8 +102,12 @@ def test_the_mode_is_octal_everywhere(mode, written):
     """modprobe reads a number without a leading zero as decimal: 660 would be 01224."""
     options = content("/etc/modprobe.d/goldennode-nvidia.conf", device_access_mode=mode)
     assert "NVreg_DeviceFileMode=%s\n" % written in options
-    assert "/bin/chmod %s /dev/nvidia-uvm " % written in content("/etc/systemd/system/goldennode-uvm.service", device_access_mode=mode)
-    assert "/bin/chmod %s /dev/nvidia-uvm " % written in content("/etc/udev/rules.d/70-goldennode-uvm.rules", device_access_mode=mode)
+    assert "/bin/chmod %s /dev/nvidia-uvm " % written in content(
+        "/etc/systemd/system/goldennode-uvm.service", device_access_mode=mode
+    )
+    assert "/bin/chmod %s /dev/nvidia-uvm " % written in content(
+        "/etc/udev/rules.d/70-goldennode-uvm.rules", device_access_mode=mode
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,12 @@ def test_uvm_nodes_get_the_group_by_name():
 
 def test_the_boot_unit_stands_behind_all_that_it_looks_at():
     text = content("/etc/systemd/system/goldennode-agent.service", golden_look_timeout=100)
-    for unit in ("docker.service", "goldennode-uvm.service", "nvidia-persistenced.service", "nvidia-cdi-refresh.service"):
+    for unit in (
+        "docker.service",
+        "goldennode-uvm.service",
+        "nvidia-persistenced.service",
+        "nvidia-cdi-refresh.service",
+    ):
         assert unit in text
     assert "ExecStart=/usr/bin/python3 /usr/local/lib/goldennode/agent.pyz verify --boot\n" in text
     assert "TimeoutStartSec=380\n" in text
@@ -135,7 +144,9 @@ def test_the_boot_unit_stands_behind_all_that_it_looks_at():
 
 def test_uvm_and_gpu_nodes_need_two_calls_of_nvidia_modprobe():
     """With -u it makes nvidia-uvm's nodes and no others, whatever the minor numbers are."""
-    calls = [line for line in content("/etc/systemd/system/goldennode-uvm.service").splitlines() if "nvidia-modprobe" in line]
+    calls = [
+        line for line in content("/etc/systemd/system/goldennode-uvm.service").splitlines() if "nvidia-modprobe" in line
+    ]
     assert len(calls) == 2
     assert "-c 255" in calls[0]
     assert " -u" not in calls[0]
@@ -208,9 +219,15 @@ def test_cdi_is_asked_for_where_the_engine_reads_it(docker, cdi, features):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"default-runtime": "nvidia"}, "docker_daemon_options.default-runtime: 'nvidia' is managed by a variable of its own. Set docker_default_runtime"),
+        (
+            {"default-runtime": "nvidia"},
+            "docker_daemon_options.default-runtime: 'nvidia' is managed by a variable of its own. Set docker_default_runtime",
+        ),
         ({"runtimes": {"nvidia": {"path": "/x"}}}, "docker_daemon_options.runtimes.nvidia: {'path': '/x'} is managed"),
-        ({"features": {"cdi": True}}, "docker_daemon_options.features.cdi: True is managed by a variable of its own. Set toolkit_cdi"),
+        (
+            {"features": {"cdi": True}},
+            "docker_daemon_options.features.cdi: True is managed by a variable of its own. Set toolkit_cdi",
+        ),
         ({"runtimes": []}, "docker_daemon_options.runtimes: [] is not a dictionary"),
         ({"features": "cdi"}, "docker_daemon_options.features: 'cdi' is not a dictionary"),
     ],
@@ -249,8 +266,14 @@ def test_units():
         ({"golden_look_timeout": 2}, "golden_look_timeout: 2 is too short"),
         ({"kernel_blacklist": ["nouveau; rm -rf /"]}, "kernel_blacklist: 'nouveau; rm -rf /' is not the name"),
         ({"device_access_users": ["alice", "bob the builder"]}, "device_access_users: 'bob the builder' is not a name"),
-        ({"device_access_group": "gpu\nusers", "device_access_gid": 1}, "device_access_group: 'gpu\\nusers' is not a name"),
-        ({"device_access_group": "gpu"}, "device_access_group: 'gpu' has no number that is known for debian-13-x86_64. Set device_access_gid"),
+        (
+            {"device_access_group": "gpu\nusers", "device_access_gid": 1},
+            "device_access_group: 'gpu\\nusers' is not a name",
+        ),
+        (
+            {"device_access_group": "gpu"},
+            "device_access_group: 'gpu' has no number that is known for debian-13-x86_64. Set device_access_gid",
+        ),
         ({"docker_default_runtime": "crun"}, "docker_default_runtime: 'crun' is a runtime that Docker would not know"),
         ({"golden_container_injections": ["cdi"], "toolkit_cdi": False}, "asks for CDI alone, which is not in use"),
     ],
@@ -260,11 +283,17 @@ def test_what_contradicts_itself_is_refused(variables, said):
 
 
 def test_a_package_manager_that_is_not_known_yet_is_refused():
-    assert any("'rocky-9-x86_64' is not supported yet" in line for line in refused(lock(package_manager="dnf", platform="rocky-9-x86_64")))
+    assert any(
+        "'rocky-9-x86_64' is not supported yet" in line
+        for line in refused(lock(package_manager="dnf", platform="rocky-9-x86_64"))
+    )
 
 
 def test_all_contradictions_are_told_at_once():
-    assert len(refused(device_access_mode="x", golden_expected_gpus=0, docker_daemon_options={"default-runtime": "x"})) == 3
+    assert (
+        len(refused(device_access_mode="x", golden_expected_gpus=0, docker_daemon_options={"default-runtime": "x"}))
+        == 3
+    )
 
 
 # --- the digest ---------------------------------------------------------------------------------------------------
@@ -311,7 +340,9 @@ def test_the_digest_does_not_follow_what_only_steers_the_run():
 
 def test_the_digest_follows_lock_and_agent_but_not_where_the_agent_is():
     assert desired(of_lock=lock(docker={"version": "26.1.5"})).digest != desired().digest
-    of = [rendering.build(lock(), settings(), sha, path).digest for sha, path in (("a", "/x"), ("a", None), ("b", "/x"))]
+    of = [
+        rendering.build(lock(), settings(), sha, path).digest for sha, path in (("a", "/x"), ("a", None), ("b", "/x"))
+    ]
     assert of[0] == of[1] != of[2]
 
 

@@ -14,6 +14,7 @@ from ansible_collections.goldennode.gpu.tests.unit.bundles import FINGERPRINT, K
 
 BEGIN, END = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 
+
 def armoured(data: bytes) -> str:
     return "%s\n\n%s\n%s\n" % (BEGIN, base64.b64encode(data).decode(), END)
 

@@ -83,7 +83,11 @@ def test_driver_packages(platform, driver, expected):
     ("platform", "driver", "said"),
     [
         ("debian-13-x86_64", Driver("580.159.03", "open", build="precompiled"), "source: nvidia with build: dkms or"),
-        ("ubuntu-24.04-x86_64", Driver("580.159.03", "open", build="precompiled"), "source: distro with build: precompiled"),
+        (
+            "ubuntu-24.04-x86_64",
+            Driver("580.159.03", "open", build="precompiled"),
+            "source: distro with build: precompiled",
+        ),
         ("rocky-9-x86_64", Driver("580.159.03", "open"), "Use a platform of Debian or Ubuntu"),
     ],
 )
@@ -97,7 +101,11 @@ def test_a_source_that_has_no_such_packages_is_told(platform, driver, said):
     [
         (Kernel(release="6.8.0-45-generic"), "open", "linux-modules-nvidia-580-server-open-6.8.0-45-generic"),
         (Kernel(metapackage="linux-image-generic"), "proprietary", "linux-modules-nvidia-580-server-generic"),
-        (Kernel(metapackage="linux-generic-hwe-24.04"), "open", "linux-modules-nvidia-580-server-open-generic-hwe-24.04"),
+        (
+            Kernel(metapackage="linux-generic-hwe-24.04"),
+            "open",
+            "linux-modules-nvidia-580-server-open-generic-hwe-24.04",
+        ),
     ],
 )
 def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
@@ -110,7 +118,12 @@ def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
 @pytest.mark.parametrize(
     ("platform", "kernel", "build", "expected"),
     [
-        ("debian-13-x86_64", Kernel(release="6.12.5-amd64"), "dkms", "linux-image-6.12.5-amd64 linux-headers-6.12.5-amd64"),
+        (
+            "debian-13-x86_64",
+            Kernel(release="6.12.5-amd64"),
+            "dkms",
+            "linux-image-6.12.5-amd64 linux-headers-6.12.5-amd64",
+        ),
         ("debian-13-x86_64", Kernel(metapackage="linux-image-amd64"), "dkms", "linux-image-amd64 linux-headers-amd64"),
         (
             "ubuntu-24.04-x86_64",
@@ -277,7 +290,10 @@ def test_packages_of_which_the_same_versions_are_there_are_told_together():
     lacking[-1] = (lacking[-1][0], ("1.20.1-1",))
     said = [str(problem) for problem in packages.not_found("toolkit", lacking)]
     assert len(said) == 2
-    assert "nvidia-container-toolkit, nvidia-container-toolkit-base, libnvidia-container-tools in 1.20.1, 1.20.0." in said[0]
+    assert (
+        "nvidia-container-toolkit, nvidia-container-toolkit-base, libnvidia-container-tools in 1.20.1, 1.20.0."
+        in said[0]
+    )
     assert "libnvidia-container1 in 1.20.1." in said[1]
 
 

@@ -115,7 +115,10 @@ def test_a_registry_that_says_no_digest_is_asked_for_the_manifest(said):
 def test_an_insecure_registry_is_tried_with_tls_first():
     asked = Registry(OSError("wrong version number"), ok())
     assert registry.digest(REFERENCE, ["registry.example"], asked) == DIGEST
-    assert [(url.split(":")[0], verify) for _method, url, _headers, verify in asked.asked] == [("https", False), ("http", False)]
+    assert [(url.split(":")[0], verify) for _method, url, _headers, verify in asked.asked] == [
+        ("https", False),
+        ("http", False),
+    ]
 
 
 def test_a_registry_that_is_not_listed_is_never_asked_without_tls():
@@ -135,10 +138,16 @@ def test_a_registry_that_is_not_listed_is_never_asked_without_tls():
         ([Response(502, {})], "answers with status 502"),
         ([Response(401, {"www-authenticate": 'Basic realm="x"'})], "may not be read without a login"),
         ([Response(401, {})], "may not be read without a login"),
-        ([Response(401, {"www-authenticate": BEARER}), Response(403, {}, b"")], "gives no anonymous token (status 403)"),
+        (
+            [Response(401, {"www-authenticate": BEARER}), Response(403, {}, b"")],
+            "gives no anonymous token (status 403)",
+        ),
         ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b"[]")], "gives no anonymous token"),
         ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b"<html>")], "gives no anonymous token"),
-        ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b'{"token": "t"}'), Response(401, {})], "without a login"),
+        (
+            [Response(401, {"www-authenticate": BEARER}), Response(200, {}, b'{"token": "t"}'), Response(401, {})],
+            "without a login",
+        ),
     ],
 )
 def test_a_registry_that_does_not_answer_is_told(answers, said):

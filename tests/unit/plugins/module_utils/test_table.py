@@ -22,7 +22,9 @@ BROKEN = Row(
     reason="The loaded driver is 580.126.09 and the libraries are 580.159.03",
     fix="Reboot the node, or run site.yml with golden_allow_reboot=true",
 )
-LOST = Row("node3", "unreachable", expected_gpus=8, reason="ssh: connect to host 10.0.0.3 port 22: Connection timed out")
+LOST = Row(
+    "node3", "unreachable", expected_gpus=8, reason="ssh: connect to host 10.0.0.3 port 22: Connection timed out"
+)
 ROWS = [GOLDEN, BROKEN, LOST]
 
 
@@ -48,7 +50,9 @@ def test_at_80_columns_the_explanation_stands_below():
 def test_at_160_columns_the_explanation_is_a_column():
     lines = render(ROWS, 160, plain).splitlines()
     assert lines[0].endswith("VERDICT      FIRST BROKEN LAYER AND FIX")
-    assert lines[3].startswith("node2    ?/1   580.126.09  1.20.0   26.1.4  not golden   host_driver: The loaded driver is 580.126.09")
+    assert lines[3].startswith(
+        "node2    ?/1   580.126.09  1.20.0   26.1.4  not golden   host_driver: The loaded driver is 580.126.09"
+    )
     assert lines[4].startswith(" " * lines[0].index("FIRST"))
     assert lines[-1] == "1 of 3 nodes are golden."
 

@@ -27,7 +27,9 @@ def package(tmp_path, monkeypatch):
     (tree / "checks").mkdir(parents=True)
     (tree / "__init__.py").touch()
     (tree / "checks" / "__init__.py").touch()
-    (tree / "agent.py").write_text("import sys\n\n\ndef main():\n    import pynvml\n    print(pynvml.VERSION, sys.argv[1:])\n    return 3\n")
+    (tree / "agent.py").write_text(
+        "import sys\n\n\ndef main():\n    import pynvml\n    print(pynvml.VERSION, sys.argv[1:])\n    return 3\n"
+    )
     (tree / "notes.txt").write_text("not python")
 
     class Distribution:

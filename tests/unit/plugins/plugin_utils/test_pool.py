@@ -19,7 +19,12 @@ def finding(layer, status="fail", required=True, **words):
 
 
 def look(golden=False, verified=False, objection=None, first_broken=None, findings=(), not_proven=()):
-    verdict = {"golden": verified, "first_broken": first_broken, "findings": list(findings), "not_proven": list(not_proven)}
+    verdict = {
+        "golden": verified,
+        "first_broken": first_broken,
+        "findings": list(findings),
+        "not_proven": list(not_proven),
+    }
     return {"golden": golden, "verified": verified, "mark_objection": objection, "verdict": verdict, "table": TABLE}
 
 
@@ -46,7 +51,9 @@ def test_the_first_broken_layer_with_its_fix():
         finding("image", status="skip"),
     ]
     found = row(look(first_broken="host_driver", findings=findings))
-    assert found == Row("node1", "not golden", layer="host_driver", reason="nvidia-smi gave no answer", fix="Reboot", **SHOWN)
+    assert found == Row(
+        "node1", "not golden", layer="host_driver", reason="nvidia-smi gave no answer", fix="Reboot", **SHOWN
+    )
 
 
 def test_a_node_that_verifies_without_a_mark():
@@ -58,7 +65,12 @@ def test_a_node_that_verifies_without_a_mark():
 
 def test_a_host_that_could_not_be_reached():
     found = row({"unreachable": True, "msg": "Connection timed out"})
-    assert (found.verdict, found.reason, found.expected_gpus, found.gpus) == ("unreachable", "Connection timed out", 8, None)
+    assert (found.verdict, found.reason, found.expected_gpus, found.gpus) == (
+        "unreachable",
+        "Connection timed out",
+        8,
+        None,
+    )
     assert "inventory" in found.fix
 
 

@@ -83,7 +83,11 @@ def test_defaults_fill_what_is_not_set():
     values, problems = read()
     assert problems == []
     assert values["golden"]["golden_expected_gpus"] == 8
-    assert values["docker"] == {"docker_daemon_options": {}, "docker_default_runtime": "runc", "docker_allow_restart": False}
+    assert values["docker"] == {
+        "docker_daemon_options": {},
+        "docker_default_runtime": "runc",
+        "docker_allow_restart": False,
+    }
     assert "device_access_gid" not in values["device_access"]
 
 
@@ -117,7 +121,11 @@ def test_values_are_brought_to_their_type(name, given, taken):
         ("device_access_mode", 432, "device_access_mode: 432 is not text. Put quotes around it"),
         ("docker_daemon_options", "log", "docker_daemon_options: 'log' is refused"),
         ("golden_expected_gpus", None, "golden_expected_gpus is not set. Set it for each host or group of hosts"),
-        ("bundle_file", "", "bundle_file is not set. Set it for the group gpu_nodes, for example bundle_file: bundles/debian13.yml"),
+        (
+            "bundle_file",
+            "",
+            "bundle_file is not set. Set it for the group gpu_nodes, for example bundle_file: bundles/debian13.yml",
+        ),
     ],
 )
 def test_a_wrong_value_is_told_with_what_it_takes(name, value, said):
@@ -177,8 +185,18 @@ def test_a_misspelt_variable_is_told(name, meant):
 
 @pytest.mark.parametrize(
     "name",
-    ["docker_users", "driver_version", "kernel_parameters", "golden_image_bucket", "bundle_exec", "docker_edition",
-     "_golden_allow_rebot", "goldennode_look", "dockerd_daemon_options", "inventory_hostname"],
+    [
+        "docker_users",
+        "driver_version",
+        "kernel_parameters",
+        "golden_image_bucket",
+        "bundle_exec",
+        "docker_edition",
+        "_golden_allow_rebot",
+        "goldennode_look",
+        "dockerd_daemon_options",
+        "inventory_hostname",
+    ],
 )
 def test_variables_of_others_are_left_alone(name):
     assert read(**{name: 1})[1] == []
