@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sound bundles for the tests: the data that YAML gives, and the typed bundle. A test takes one and breaks one thing."""
+"""Sound bundles for the tests: the data that YAML gives, and the typed bundle. A test breaks one thing of one."""
 
 from __future__ import annotations
 

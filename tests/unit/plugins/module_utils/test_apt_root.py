@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The throw-away apt root, with apt played by a script: what it is given, what is made of its answers, and what is left."""
+"""The throw-away apt root, with apt played: what it is given, what is made of its answers, and what is left."""
 
 from __future__ import annotations
 

@@ -83,11 +83,11 @@ def test_a_simulation_gives_what_comes_and_what_goes():
         (
             "Some packages could not be installed. This may mean that\n"
             "The following packages have unmet dependencies:\n"
-            " nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be installed\n"
-            "                            Depends: nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is to be installed\n"
+            " nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be used\n"
+            "                            Depends: nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is to be used\n"
             "E: Unable to correct problems, you have held broken packages.\n",
-            "nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be installed Depends: "
-            "nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is to be installed",
+            "nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be used "
+            "Depends: nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is to be used",
         ),
         (
             "E: Unmet dependencies. Try 'apt --fix-broken install'\n",
@@ -108,29 +108,31 @@ def test_the_reason_is_apts_own(text, said):
         (
             "Get:1 http://vendor.testbed/nvidia stable InRelease [619 B]\n"
             "Err:1 http://vendor.testbed/nvidia stable InRelease\n"
-            "  Sub-process /usr/bin/sqv returned an error code (1), error message is: Missing key DC1433, which is needed\n"
-            "W: OpenPGP signature verification failed: http://vendor.testbed/nvidia stable InRelease: Sub-process /usr/bin/sqv "
-            "returned an error code (1), error message is: Missing key DC1433, which is needed to verify signature.\n"
+            "  Sub-process /usr/bin/sqv returned an error code (1), error message is: Missing key DC1433, which is\n"
+            "W: OpenPGP signature verification failed: http://vendor.testbed/nvidia stable InRelease: Sub-process "
+            "/usr/bin/sqv returned an error code (1), error message is: Missing key DC1433, which is needed to verify "
+            "signature.\n"
             "E: The repository 'http://vendor.testbed/nvidia stable InRelease' is not signed.\n",
             "signed with another key than the bundle has (apt says: OpenPGP signature verification failed: http://vendor.testbed",
             "current key",
         ),
         (
-            "W: GPG error: http://x stable InRelease: The following signatures couldn't be verified because the public key is "
-            "not available: NO_PUBKEY A4B469963BF863CC\nE: The repository 'http://x stable InRelease' is not signed.",
+            "W: GPG error: http://x stable InRelease: The following signatures couldn't be verified because the "
+            "public key is not available: NO_PUBKEY A4B469963BF863CC\nE: The repository 'http://x stable InRelease' is not signed.",
             "signed with another key",
             "current key",
         ),
         (
-            "E: The repository 'https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64  InRelease' is not signed.\n"
-            "W: OpenPGP signature verification failed: ...: Sub-process /usr/bin/sqv returned an error code (1), error message is: "
-            "Signing key on EB693B3035CD5710E231E123A4B469963BF863CC is not bound: ... Policy rejected non-revocation signature "
-            "(PositiveCertification) requiring second pre-image resistance because: SHA1 is not considered secure since 2026-02-01",
+            "E: The repository 'https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64  InRelease' is "
+            "not signed.\nW: OpenPGP signature verification failed: ...: Sub-process /usr/bin/sqv returned an error code "
+            "(1), error message is: Signing key on EB693B3035CD5710E231E123A4B469963BF863CC is not bound: ... Policy "
+            "rejected non-revocation signature (PositiveCertification) requiring second pre-image resistance because: "
+            "SHA1 is not considered secure since 2026-02-01T00:00:00Z",
             "bound by a SHA1 signature",
             "this release of the distribution",
         ),
         (
-            "E: Conflicting values set for option Signed-By regarding source https://nvidia.github.io/libnvidia-container/ /: "
+            "E: Conflicting values set for option Signed-By regarding source https://nvidia.github.io/x/ /: "
             "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg != \nE: The list of sources could not be read.",
             "stands twice in the sources, with different keys (apt says: Conflicting values",
             "Remove the older entry",
@@ -153,7 +155,7 @@ def test_the_reason_is_apts_own(text, said):
             "proxy",
         ),
         (
-            "E: Failed to fetch https://x:5000/x  SSL connection failed: error:0A00010B:SSL routines::wrong version number",
+            "E: Failed to fetch https://x:5000/x  SSL connection failed: error:0A00010B:SSL routines::wrong version",
             "does not answer as https asks",
             "scheme and port",
         ),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wanted follows from lock and variables alone: files, daemon settings, units, and a digest over all that counts."""
+"""What is wanted follows from lock and variables alone: files, daemon settings, units, and a digest over them."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_cdi_is_asked_for_where_the_engine_reads_it(docker, cdi, features):
     [
         (
             {"default-runtime": "nvidia"},
-            "docker_daemon_options.default-runtime: 'nvidia' is managed by a variable of its own. Set docker_default_runtime",
+            "docker_daemon_options.default-runtime: 'nvidia' is managed by a variable of its own. Set docker_default_r",
         ),
         ({"runtimes": {"nvidia": {"path": "/x"}}}, "docker_daemon_options.runtimes.nvidia: {'path': '/x'} is managed"),
         (

@@ -49,7 +49,8 @@ def test_the_toolkit_is_four_packages_at_one_version():
         (
             "debian-13-x86_64",
             Driver("550.163.01", "open", source="distro"),
-            "nvidia-open-kernel-dkms nvidia-smi libcuda1 libnvidia-ml1 firmware-nvidia-gsp nvidia-persistenced nvidia-modprobe",
+            "nvidia-open-kernel-dkms nvidia-smi libcuda1 libnvidia-ml1 firmware-nvidia-gsp nvidia-persistenced "
+            "nvidia-modprobe",
         ),
         (
             "ubuntu-24.04-x86_64",
@@ -64,8 +65,8 @@ def test_the_toolkit_is_four_packages_at_one_version():
         (
             "ubuntu-22.04-x86_64",
             Driver("580.159.03", "proprietary", source="distro"),
-            "nvidia-dkms-580-server libnvidia-compute-580-server nvidia-utils-580-server nvidia-compute-utils-580-server "
-            "nvidia-modprobe",
+            "nvidia-dkms-580-server libnvidia-compute-580-server nvidia-utils-580-server "
+            "nvidia-compute-utils-580-server nvidia-modprobe",
         ),
         (
             "ubuntu-26.04-x86_64",
@@ -320,8 +321,9 @@ def test_many_versions_are_not_all_listed():
 )
 def test_a_kernel_that_is_gone_is_told_with_those_that_are_there(release, there):
     names = (
-        "linux-image-amd64 linux-image-6.12.57+deb13-amd64 linux-image-6.12.117+deb13-amd64 linux-image-6.8.0-79-generic "
-        "linux-image-6.12.117+deb13-cloud-amd64 linux-image-6.12.117+deb13-amd64-dbg linux-image-6.12.117+deb13-amd64-unsigned"
+        "linux-image-amd64 linux-image-6.12.57+deb13-amd64 linux-image-6.12.117+deb13-amd64 "
+        "linux-image-6.8.0-79-generic linux-image-6.12.117+deb13-cloud-amd64 linux-image-6.12.117+deb13-amd64-dbg "
+        "linux-image-6.12.117+deb13-amd64-unsigned"
     )
     said = str(packages.no_kernel(release, names.split()))
     assert "kernel.release: '%s' cannot be had: the repositories have " % release in said

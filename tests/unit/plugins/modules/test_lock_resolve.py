@@ -133,8 +133,10 @@ def test_what_cannot_be_resolved_is_told(monkeypatch, world, bundle, platform, s
 
 
 class Answer(io.BytesIO):
-    code = 200
-    headers = {"Docker-Content-Digest": DIGEST}
+    def __init__(self, body):
+        super().__init__(body)
+        self.code = 200
+        self.headers = {"Docker-Content-Digest": DIGEST}
 
 
 def test_headers_are_given_in_lower_case(monkeypatch):
