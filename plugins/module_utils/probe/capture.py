@@ -15,7 +15,7 @@ import typing as t
 
 from ..model import SCHEMA, FileState, Reading, to_plain
 from ..plain import from_plain
-from .host import FILE_LIMIT, Command, Host, Stat
+from .host import FILE_LIMIT, Command, Host, Stat, decoded
 
 NOT_CAPTURED = "not in the capture"
 
@@ -84,7 +84,7 @@ class Recorder:
         return command
 
     def read(self, path: str, limit: int = FILE_LIMIT) -> Reading[str]:
-        return self._keep("files", path, self._host.read(path, limit))
+        return decoded(self.read_bytes(path, limit))  # as bytes, so that the capture loses none
 
     def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
         return self._keep("files", path, self._host.read_bytes(path, limit))
@@ -140,8 +140,7 @@ class Replay:
         return found or Command(where, tuple(argv), error="%s: %s" % (argv[0], NOT_CAPTURED))
 
     def read(self, path: str, limit: int = FILE_LIMIT) -> Reading[str]:
-        raw = self.read_bytes(path, limit)
-        return Reading(None if raw.value is None else raw.value.decode("utf-8", "replace"), raw.error)
+        return decoded(self.read_bytes(path, limit))
 
     def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
         found = self._find("files", path)

@@ -172,10 +172,7 @@ class LocalHost:
         return Command(where, asked, process.returncode, stdout, stderr)
 
     def read(self, path: str, limit: int = FILE_LIMIT) -> Reading[str]:
-        raw = self.read_bytes(path, limit)
-        if raw.value is None:
-            return Reading(None, raw.error)
-        return Reading(raw.value.decode("utf-8", "replace"))
+        return decoded(self.read_bytes(path, limit))
 
     def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
         try:
@@ -238,6 +235,11 @@ class LocalHost:
 
     def now(self) -> float:
         return time.time()
+
+
+def decoded(raw: Reading[bytes]) -> Reading[str]:
+    """What a file says as text; bytes that are none are replaced."""
+    return Reading(None if raw.value is None else raw.value.decode("utf-8", "replace"), raw.error)
 
 
 def _which(program: str) -> t.Optional[str]:

@@ -34,7 +34,7 @@ MODULES = (
 )
 
 #: Lines of the journal worth reading where dmesg is not allowed.
-_JOURNAL_LINES = "20000"
+_JOURNAL_LINES = 20000
 
 
 def platform(host: Host) -> Reading[Platform]:
@@ -127,18 +127,9 @@ def module_on_disk(host: Host, kernel: str) -> Reading[ModuleOnDisk]:
 def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:
     command = host.run(["dmesg"], timeout=10)
     if command.rc != 0:
-        journal = [
-            "journalctl",
-            "--boot",
-            "--dmesg",
-            "--no-pager",
-            "--quiet",
-            "--output=cat",
-            "--lines",
-            _JOURNAL_LINES,
-        ]
         refused = command.error or command.stderr.strip()
-        command = host.run([*journal, "--lines", _JOURNAL_LINES], timeout=10)
+        options = ("--boot", "--dmesg", "--no-pager", "--quiet", "--output=cat", "--lines=%d" % _JOURNAL_LINES)
+        command = host.run(["journalctl", *options], timeout=10)
         if command.rc != 0:
             return Reading.unknown("neither dmesg (%s) nor the journal can be read" % refused)
     return log_text.parse(command.stdout)

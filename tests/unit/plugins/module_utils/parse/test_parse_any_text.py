@@ -78,9 +78,10 @@ SEEDS = [
     "9" * 5000,
 ]
 PIECES = [
-    "\n", "\0", "\x85", "\u2028", "\ufeff", "٣", "²", "{", "}", "[", "]", '"', ":", "=", ", ", "\t", "-1", "null", "true",
-    "1e999", "9" * 40, "%s", "\\", "@@goldennode rc ", "@@goldennode smi", "[GPU is lost]", "\ud800", "GPU 99999999999: x",
-]  # fmt: skip
+    *("\n", "\0", "\x85", "\u2028", "\ufeff", "\ud800", "٣", "²", "{", "}", "[", "]", '"', ":", "=", ", ", "\t", "\\"),
+    *("-1", "null", "true", "1e999", "9" * 40, "%s", "[GPU is lost]", "GPU 99999999999: x"),
+    *("@@goldennode rc ", "@@goldennode smi"),
+]
 
 
 def mutated(source: random.Random) -> str:

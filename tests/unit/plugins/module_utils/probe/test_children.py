@@ -1,0 +1,232 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The children, run as the probe runs them: as text, in a Python of their own."""
+
+from __future__ import annotations
+
+import bz2
+import ctypes
+import gzip
+import io
+import json
+import lzma
+import sys
+import typing as t
+import zipfile
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import cuda as cuda_answer
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import nvml as nvml_answer
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import children
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import initramfs as probe
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.children import cuda, initramfs, nvml
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
+
+PYNVML = """
+import time
+class NVMLError(Exception):
+    def __init__(self, value): self.value = value
+    def __str__(self): return {15: "GPU is lost", 18: "Driver/library version mismatch"}[self.value]
+def nvmlInit():
+    if MISMATCH: raise NVMLError(18)
+def nvmlSystemGetDriverVersion(): return b"580.159.03"
+def nvmlSystemGetCudaDriverVersion_v2(): return 13000
+def nvmlDeviceGetCount(): return 3
+def nvmlDeviceGetHandleByIndex(index):
+    if index == 1: raise NVMLError(15)
+    if index == 2 and HANGS: time.sleep(300)
+    return index
+def nvmlDeviceGetUUID(handle): return "GPU-%d" % handle
+def nvmlDeviceGetName(handle): return b"NVIDIA A10"
+class Pci: busId = "00000000:17:00.0"
+def nvmlDeviceGetPciInfo(handle): return Pci
+"""
+
+
+def ask_nvml(tmp_path, timeout=30.0, **changes: bool):
+    """The child against a pynvml of ours inside a zip, as the agent is one."""
+    agent = tmp_path / "agent.pyz"
+    with zipfile.ZipFile(agent, "w") as archive:
+        head = "MISMATCH, HANGS = %r, %r\n" % (changes.get("mismatch", False), changes.get("hangs", False))
+        archive.writestr("pynvml.py", head + PYNVML)
+    return LocalHost().run(["python3", "-I", "-c", children.source(nvml), "nvml", str(agent)], timeout)
+
+
+def test_nvml_tells_of_every_gpu_and_of_the_one_that_is_lost(tmp_path):
+    done = ask_nvml(tmp_path)
+    answer = nvml_answer.parse(done.stdout, done.stderr, done.rc).value
+    assert (answer.driver, answer.cuda) == ("580.159.03", "13.0")
+    assert [(gpu.uuid, gpu.name, gpu.error) for gpu in answer.gpus] == [
+        ("GPU-0", "NVIDIA A10", None),
+        (None, None, "GPU is lost (code 15)"),
+        ("GPU-2", "NVIDIA A10", None),
+    ]
+
+
+def test_nvml_that_hangs_is_known_by_the_gpu_that_it_asked(tmp_path):
+    done = ask_nvml(tmp_path, timeout=3.0, hangs=True)
+    assert done.timed_out is True
+    answer = nvml_answer.parse(done.stdout, done.stderr, done.rc, "NVML was killed")
+    assert answer.error == "NVML was killed while it asked GPU 2"
+
+
+def test_nvml_that_does_not_start(tmp_path):
+    done = ask_nvml(tmp_path, mismatch=True)
+    assert (
+        nvml_answer.parse(done.stdout, done.stderr, done.rc).error == "NVML: Driver/library version mismatch (code 18)"
+    )
+
+
+def test_nvml_without_nvidia_ml_py(tmp_path):
+    argv = ["python3", "-I", "-S", "-c", children.source(nvml), "nvml", str(tmp_path / "nothing.pyz")]
+    done = LocalHost().run(argv, 30)
+    assert nvml_answer.parse(done.stdout, done.stderr, done.rc).error == (
+        "NVML: nvidia-ml-py cannot be imported: No module named 'pynvml'"
+    )
+
+
+class Library:
+    """A libcuda."""
+
+    def __init__(self, init: int, count: int = 0) -> None:
+        self.init, self.count = init, count
+
+    def cuInit(self, _flags):  # noqa: N802
+        return self.init
+
+    def cuDeviceGetCount(self, pointer):  # noqa: N802
+        pointer._obj.value = self.count
+        return 0
+
+    def cuGetErrorName(self, code, pointer):  # noqa: N802
+        if code != 802:
+            return 1
+        pointer._obj.value = b"CUDA_ERROR_SYSTEM_NOT_READY"
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("library", "code", "error", "devices"),
+    [
+        (Library(0, 8), 0, None, 8),
+        (Library(802), 802, "CUDA_ERROR_SYSTEM_NOT_READY", None),
+        (Library(12345), 12345, "CUDA error 12345", None),
+    ],
+)
+def test_cuda(library, code, error, devices, monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    answer = cuda_answer.parse(json.dumps(cuda.ask()), "", 0).value
+    assert (answer.code, answer.error, answer.devices, answer.library) == (code, error, devices, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    [
+        ("libcuda.so.1: cannot open shared object file: No such file or directory", True),
+        ("libnvidia-ptx.so.1: cannot open shared object file: No such file or directory", False),
+        ("/lib/libcuda.so.1: invalid ELF header", False),
+    ],
+)
+def test_a_libcuda_that_cannot_be_loaded_is_absent_only_when_it_is(words, absent, monkeypatch):
+    def refuse(_name):
+        raise OSError(words)
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    reading = cuda_answer.parse(json.dumps(cuda.ask()), "", 0)
+    assert reading.value is None
+    assert reading.error == (None if absent else "libcuda.so.1 cannot be used: " + words)
+
+
+# The reader of an initramfs
+
+
+def cpio(files: t.Mapping[str, bytes]) -> bytes:
+    """An archive as the kernel takes it, with a directory and the padding to whole blocks."""
+    out = io.BytesIO()
+    for name, mode, data in [
+        ("etc", 0o40755, b""),
+        *((n, 0o100644, d) for n, d in files.items()),
+        ("TRAILER!!!", 0, b""),
+    ]:
+        fields = [1, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0]
+        out.write(b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0")
+        out.write(b"\0" * (-out.tell() % 4) + data)
+        out.write(b"\0" * (-out.tell() % 4))
+    return out.getvalue() + b"\0" * (-out.tell() % 512)
+
+
+MODULE = b"\x7fELF....\0license=Dual MIT/GPL\0version=580.159.03\0srcversion=1\0" + b"x" * 3_000_000
+FILES = {
+    "lib/modules/6.12/kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz": b"abc",
+    "lib/modules/6.12/kernel/drivers/video/fbdev/nvidia/nvidiafb.ko": b"",
+    "lib/modules/6.12/updates/dkms/nvidia.ko": MODULE,
+    "etc/modprobe.d/goldennode-blacklist.conf": b"blacklist nouveau\n",
+    "etc/hostname": b"node",
+}
+EARLY = cpio({"kernel/x86/microcode/GenuineIntel.bin": b"\1" * 1001})
+
+
+def read(tmp_path, image: bytes):
+    path = tmp_path / "initrd.img"
+    path.write_bytes(image)
+    return probe.read_image(LocalHost(), str(path))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("early", [b"", EARLY])
+def test_an_image_is_read_through_its_compression(early, pack, tmp_path):
+    inside = read(tmp_path, early + pack(cpio(FILES))).value
+    assert (inside.nouveau, inside.blacklisted, inside.nvidia_version) == (True, True, "580.159.03")
+
+
+def test_an_old_lzma_image(tmp_path):
+    assert read(tmp_path, lzma.compress(cpio(FILES), lzma.FORMAT_ALONE)).value.nouveau
+
+
+def test_an_image_without_anything_of_ours(tmp_path):
+    inside = read(tmp_path, EARLY + gzip.compress(cpio({"init": b"#!/bin/sh\n"}))).value
+    assert (inside.nouveau, inside.blacklisted, inside.nvidia_version) == (False, False, None)
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        (b"", "it holds no file"),
+        (b"MZ this is a kernel", "its compression is not known; it starts with 4d5a20746869"),
+        (gzip.compress(cpio(FILES))[:3000], "it ends in the middle of an entry"),
+        (cpio(FILES)[:200], "it ends in the middle of an entry"),
+        (b"\x1f\x8b but not gzip at all", "Error -3 while decompressing data: unknown compression method"),
+    ],
+)
+def test_an_image_that_cannot_be_read_is_unknown(image, why, tmp_path):
+    reading = read(tmp_path, image)
+    assert reading.value is None
+    assert why in reading.error
+    assert str(tmp_path / "initrd.img") in reading.error
+
+
+def test_no_image(tmp_path):
+    reading = probe.read_image(LocalHost(), str(tmp_path / "none"))
+    assert "No such file or directory" in reading.error
+
+
+def test_a_compression_that_needs_a_tool(monkeypatch):
+    """zstd and lz4: Python does not know them. The tool here takes the mark off and unpacks gzip."""
+    tool = [
+        sys.executable,
+        "-c",
+        "import sys, gzip; sys.stdout.buffer.write(gzip.decompress(sys.stdin.buffer.read()[4:]))",
+    ]
+    monkeypatch.setattr(initramfs, "TOOLS", ((b"\x28\xb5\x2f\xfd", tool),))
+    image = io.BytesIO(EARLY + b"\x28\xb5\x2f\xfd" + gzip.compress(cpio(FILES)))
+    inside = initramfs.look(initramfs.Stream(image.read))
+    assert inside["nvidia_version"] == "580.159.03"
+    assert inside["modprobe"] == {"etc/modprobe.d/goldennode-blacklist.conf": "blacklist nouveau\n"}
+
+
+@pytest.mark.parametrize(("name", "pack"), [("a.ko", bytes), ("a.ko.xz", lzma.compress), ("a.ko.gz", gzip.compress)])
+def test_the_version_of_a_module_through_its_compression(name, pack):
+    assert initramfs.module_version(name, pack(MODULE)) == "580.159.03"
+    assert initramfs.module_version(name, pack(b"nothing")) is None

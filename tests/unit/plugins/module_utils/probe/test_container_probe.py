@@ -1,0 +1,184 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The container probe: how it is started, that it is removed, and what its script does in a real shell."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import container as container_text
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, docker
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import host as host_module
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.budget import Budget
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container_script import SCRIPT
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command, LocalHost
+from ansible_collections.goldennode.gpu.tests.unit import recorded
+
+IMAGE = recorded.desired().lock["image"]
+
+
+class Engine(recorded.Node):
+    """An engine whose client hangs in ``run``, and that lets go of the container after some tries to remove it."""
+
+    def __init__(self, tries: int) -> None:
+        super().__init__()
+        self.tries = tries
+        self.removed: t.List[str] = []
+
+    def run(self, argv, timeout, unprivileged=False, groups=(), where="host"):
+        words = list(argv[len(docker.DOCKER) :])
+        argv = tuple(argv)
+        if words[0] == "run":
+            return Command(where, argv, timed_out=True, pid=7, error="docker was killed (pid 7)")
+        if words[:2] == ["rm", "--force"]:
+            self.removed.append(words[2])
+        if words[0] == "ps":
+            return Command(where, argv, rc=0, stdout="" if len(self.removed) >= self.tries else "0123abcd\n")
+        return Command(where, argv, rc=0)
+
+
+def test_the_image_is_named_by_its_digest_alone():
+    for reference, name in (
+        ("r.example:5000/cuda:13.0.1-base", "r.example:5000/cuda"),
+        ("r.example:5000/cuda", "r.example:5000/cuda"),
+        ("nvidia/cuda:13", "nvidia/cuda"),
+        ("nvidia/cuda:13@sha256:00", "nvidia/cuda"),
+    ):
+        assert docker.pinned({"reference": reference, "digest": "sha256:ab"}) == name + "@sha256:ab"
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("runtime", ["--runtime", "nvidia", "--env", "NVIDIA_VISIBLE_DEVICES=all"]),
+        ("cdi", ["--runtime", "runc", "--device", "nvidia.com/gpu=all"]),
+    ],
+)
+def test_how_it_is_started(way, words):
+    node = recorded.Node()
+    container.container(Budget(node, 60), dict(IMAGE, cuda_command=["/check", "-v"]), way)
+    [(command, unprivileged, _groups)] = node.ran
+    argv = list(command.argv)
+    assert argv[:3] == ["docker", "--host", "unix:///var/run/docker.sock"]
+    assert {"--rm", "--pull=never"} <= set(argv)
+    assert argv[argv.index("--network") + 1] == "none"
+    assert " ".join(words) in " ".join(argv)
+    image = argv.index(docker.pinned(IMAGE))
+    assert argv[image + 1 : image + 4] == ["-c", SCRIPT, "goldennode"]
+    assert argv[-2:] == ["/check", "-v"]
+    assert not unprivileged
+
+
+def test_each_look_has_a_name_of_its_own():
+    node = recorded.Node()
+    for _look in range(2):
+        container.container(Budget(node, 60), IMAGE, "runtime")
+    names = {command.argv[command.argv.index("--name") + 1] for command, _unprivileged, _groups in node.ran}
+    assert len(names) == 2
+    assert all(name.startswith("goldennode-probe-") for name in names)
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+def test_a_container_that_hangs_is_removed(tries):
+    engine = Engine(tries)
+    reading = container.container(Budget(engine, 60), IMAGE, "runtime")
+    assert reading.error == "docker was killed (pid 7); its container is removed"
+    assert len(engine.removed) == tries
+    assert len(set(engine.removed)) == 1
+
+
+def test_a_container_that_cannot_be_removed_is_named(monkeypatch):
+    monkeypatch.setattr(container, "CLEANUP_SECONDS", 0.0)
+    engine = Engine(tries=1000)
+    reading = container.container(Budget(engine, 60), IMAGE, "runtime")
+    assert reading.error == (
+        "docker was killed (pid 7); the engine has not let go of its container yet; docker rm --force %s removes it"
+        % engine.removed[0]
+    )
+
+
+def test_an_injection_that_nobody_knows():
+    reading = container.container(Budget(recorded.Node(), 60), IMAGE, "hook")
+    assert reading.error == "no injection 'hook' is known; golden_container_injections takes cdi, runtime"
+
+
+# The script in a real shell, with tools of our own in place of an image's
+
+
+@pytest.fixture
+def image(tmp_path) -> pathlib.Path:
+    """A folder of programs that is all that the script finds, beside sh."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("readlink", "stat"):
+        (programs / name).symlink_to(next(p for p in ("/usr/bin/" + name, "/bin/" + name) if os.path.exists(p)))
+    library = tmp_path / "lib" / "libcuda.so.580.159.03"
+    library.parent.mkdir()
+    library.write_text("", encoding="utf-8")
+    (tmp_path / "lib" / "libcuda.so.1").symlink_to(library.name)
+    add(programs, "nvidia-smi", "echo '0, GPU-a, NVIDIA A10, 00000000:17:00.0, 580.159.03'")
+    add(programs, "ldconfig", "printf '\\tlibcuda.so.1 (libc6,x86-64) => %s\\n'" % (tmp_path / "lib" / "libcuda.so.1"))
+    return programs
+
+
+def add(programs: pathlib.Path, name: str, script: str) -> None:
+    (programs / name).write_text("#!/bin/sh\n%s\n" % script, encoding="utf-8")
+    (programs / name).chmod(0o755)
+
+
+def run(programs: pathlib.Path, *arguments: str, library_path: str = ""):
+    """The script as the engine would run it, and what the parser makes of its words."""
+    start = ["env", "-i", "PATH=%s" % programs, "LD_LIBRARY_PATH=%s" % library_path, "/bin/sh", "-c", SCRIPT]
+    done = LocalHost().run([*start, "goldennode", "CUDA", *arguments], 30)
+    assert done.rc == 0, done
+    return container_text.parse(done.stdout, done.stderr, done.rc, "runtime", "x86_64").value
+
+
+def test_the_script_in_an_image_with_python(image):
+    add(image, "python3", 'test "$*" = "-I -c CUDA" && printf \'{"code": 0, "devices": 1, "library": null}\'')
+    inside = run(image)
+    assert inside.smi.value.gpus[0].uuid == "GPU-a"
+    assert inside.libraries.value["libcuda.so.1"].version == "580.159.03"
+    assert (inside.cuda.value.code, inside.cuda.value.devices) == (0, 1)
+    assert inside.device_nodes.known
+
+
+def test_the_script_in_an_image_with_a_command_for_cuda(image):
+    add(image, "check", 'echo "$*" >&2; exit 4')
+    inside = run(image, "check", "two words", "x")
+    assert (inside.cuda.value.code, inside.cuda.value.error) == (
+        4,
+        "image.cuda_command ended with code 4: two words x",
+    )
+
+
+def test_the_script_in_an_image_that_can_nothing(image):
+    (image / "nvidia-smi").unlink()
+    add(image, "ldconfig", "echo no cache >&2; exit 1")
+    inside = run(image)
+    assert inside.started
+    assert "nvidia-smi" in inside.smi.error
+    assert inside.libraries.error == "the libraries in the container could not be listed: no cache"
+    assert "no python3" in inside.cuda.error
+
+
+def test_the_script_sees_what_ld_library_path_puts_first(image, tmp_path):
+    compat = tmp_path / "compat dir"
+    compat.mkdir()
+    (compat / "libcuda.so.590.44.01").write_text("", encoding="utf-8")
+    (compat / "libcuda.so.1").symlink_to("libcuda.so.590.44.01")
+    inside = run(image, library_path="/nonexistent:%s" % compat)
+    assert inside.libraries.value["libcuda.so.1"].version == "590.44.01"
+    assert inside.libraries.value["libcuda.so.1"].path == str(compat / "libcuda.so.1")
+
+
+def test_no_time_for_a_container_when_it_could_not_be_removed_in_time():
+    node = recorded.Node()
+    reading = container.container(Budget(node, host_module.KILL_GRACE + container.CLEANUP_SECONDS), IMAGE, "cdi")
+    assert reading.error == "docker: no time left in this look"
+    assert node.ran == []

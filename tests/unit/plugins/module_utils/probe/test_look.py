@@ -1,0 +1,349 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at a recorded node: what is read, in which order, and that a broken reading is not an absent one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    DriverLoaded,
+    Evidence,
+    Gpu,
+    GpuTool,
+    Reading,
+    to_plain,
+)
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import NOT_CAPTURED, Recorder, Replay
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
+from ansible_collections.goldennode.gpu.tests.unit import recorded as nodes
+
+GPU = Gpu(0, "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0", "NVIDIA A10", "0000:17:00.0")
+KERNEL = "6.12.117+deb13-amd64"
+CLOUD = "6.12.117+deb13-cloud-amd64"
+
+
+def readings(evidence: Evidence):
+    """Every reading of the evidence by name, those of containers too."""
+    found = {
+        field.name: getattr(evidence, field.name)
+        for field in dataclasses.fields(evidence)
+        if isinstance(getattr(evidence, field.name), Reading)
+    }
+    found.update({"containers %s" % way: reading for way, reading in evidence.containers.items()})
+    return found
+
+
+def test_a_healthy_node_is_read_whole():
+    evidence = look(nodes.Node(), nodes.desired())
+    assert {name: reading.error for name, reading in readings(evidence).items() if not reading.known} == {}
+    assert evidence.host == "h4"
+    assert evidence.collected_at.startswith("2026-11-30T16:08:")
+    assert evidence.platform.value.key == "debian-13-x86_64"
+    assert evidence.boot.value.kernel == KERNEL
+    assert [(d.address, d.is_gpu, d.driver) for d in evidence.pci.value] == [("0000:17:00.0", True, "nvidia")]
+    assert evidence.packages.value["libcuda1"].held
+    assert "nouveau" not in evidence.modules_loaded.value
+    assert evidence.driver.value == DriverLoaded("580.159.03", "open")
+    assert evidence.driver_params.value["DeviceFileMode"] == "438"
+    assert evidence.module_on_disk.value.version == "580.159.03"
+    assert evidence.libraries.value["libnvidia-ml.so.1"].version == "580.159.03"
+    assert [node.path for node in evidence.device_nodes.value] == [
+        "/dev/nvidia-uvm",
+        "/dev/nvidia-uvm-tools",
+        "/dev/nvidia0",
+        "/dev/nvidiactl",
+    ]
+    assert evidence.device_majors.value["nvidia"] == 195
+    assert evidence.groups.value["video"] == (44, ())
+    assert evidence.smi.value == evidence.nvml.value == GpuTool("580.159.03", "13.0", (GPU,))
+    assert (evidence.cuda.value.code, evidence.cuda.value.devices) == (0, 1)
+    assert evidence.units.value["docker.service"].active == "active"
+    assert evidence.docker.value.version == "26.1.5+dfsg1"
+    assert evidence.docker_config.value["features"] == {"cdi": True}
+    assert evidence.image_digests.value == ("vendor.testbed:5000/cuda@" + nodes.DIGEST,)
+    assert evidence.cdi_specs.value == {"/var/run/cdi/nvidia.yaml": "580.159.03"}
+    assert list(evidence.files.value) == [nodes.BLACKLIST]
+    assert (evidence.mark.value, evidence.docker_record.value) == (None, None)
+    for way in ("runtime", "cdi"):
+        inside = evidence.containers[way].value
+        assert inside.smi.value.gpus == (GPU,)
+        assert inside.cuda.value.devices == 1
+    for image in evidence.initramfs.value:
+        assert image.image == image.recorded_image
+        assert image.inputs == image.recorded_inputs
+        assert image.blacklisted
+
+
+def test_nodes_are_listed_before_anything_runs():
+    node = nodes.Node()
+    look(node, nodes.desired())
+    assert node.asked[0] == ("listdir", "/dev")
+    first_run = next(at for at, (kind, _what) in enumerate(node.asked) if kind == "run")
+    listed = {what for kind, what in node.asked[:first_run] if kind == "listdir"}
+    assert {"/dev", "/dev/nvidia-caps"} <= listed
+
+
+def test_what_could_create_nodes_runs_without_rights_in_the_groups_of_the_nodes():
+    node = nodes.Node()
+    node.capture["dirs"]["/dev"]["nvidia0"].update(gid=44, mode=0o660)
+    look(node, nodes.desired())
+    for command, unprivileged, groups in node.ran:
+        if command.argv[0] == "nvidia-smi" or command.argv[0] == "python3":
+            assert (unprivileged, groups) == (True, (44,)), command.argv
+        else:
+            assert not unprivileged
+
+
+BROKEN_COMMANDS = {
+    "smi": ["nvidia-smi", "--format=csv,noheader"],
+    "nvml": ["nvml"],
+    "cuda": ["cuda"],
+    "libraries": ["ldconfig"],
+    "packages": ["dpkg-query"],
+    "units": ["systemctl"],
+    "kernel_log": ["dmesg"],
+    "module_on_disk": ["modinfo"],
+    "docker": ["docker", "info"],
+    "image_digests": ["docker", "image"],
+    "containers runtime": ["docker", "nvidia"],
+    "containers cdi": ["docker", "nvidia.com/gpu=all"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN_COMMANDS))
+def test_a_command_that_hung_makes_its_reading_unknown_and_no_other(name, monkeypatch):
+    monkeypatch.setattr(container, "CLEANUP_SECONDS", 0.0)
+    node = nodes.Node()
+    why = "it gave no answer within 30 s and was killed (pid 4711)"
+    node.answer(BROKEN_COMMANDS[name], rc=None, stdout="", stderr="", timed_out=True, pid=4711, error=why)
+    found = readings(look(node, nodes.desired()))
+    assert found[name].value is None
+    assert "4711" in found[name].error or name == "kernel_log"
+    assert [other for other, reading in found.items() if not reading.known] == [name]
+
+
+@pytest.mark.parametrize("name", sorted(set(BROKEN_COMMANDS) - {"containers runtime", "containers cdi"}))
+def test_a_command_that_failed_makes_its_reading_unknown(name):
+    node = nodes.Node()
+    node.answer(BROKEN_COMMANDS[name], rc=1, stdout="", stderr="Something is wrong\n")
+    found = readings(look(node, nodes.desired()))
+    assert found[name].value is None
+    assert found[name].error
+
+
+BROKEN_PATHS = [
+    ("platform", "files", "/etc/os-release"),
+    ("boot", "files", "/proc/sys/kernel/random/boot_id"),
+    ("pci", "dirs", "/sys/bus/pci/devices"),
+    ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/vendor"),
+    ("pci", "links", "/sys/bus/pci/devices/0000:17:00.0/driver"),
+    ("modules_loaded", "stats", "/sys/module"),
+    ("modules_loaded", "stats", "/sys/module/nouveau"),
+    ("driver", "files", "/proc/driver/nvidia/version"),
+    ("driver", "files", "/sys/module/nvidia/version"),
+    ("driver_params", "files", "/proc/driver/nvidia/params"),
+    ("device_nodes", "dirs", "/dev"),
+    ("device_nodes", "dirs", "/dev/nvidia-caps"),
+    ("device_majors", "files", "/proc/devices"),
+    ("groups", "files", "/etc/group"),
+    ("libraries", "links", "/lib/x86_64-linux-gnu/libcuda.so.1"),
+    ("docker_config", "files", "/etc/docker/daemon.json"),
+    ("docker_config_file", "states", "/etc/docker/daemon.json"),
+    ("docker_record", "files", "/var/lib/goldennode/docker.json"),
+    ("cdi_specs", "dirs", "/var/run/cdi"),
+    ("cdi_specs", "files", "/var/run/cdi/nvidia.yaml"),
+    ("files", "states", nodes.BLACKLIST),
+    ("mark", "files", "/var/lib/goldennode/mark.json"),
+    ("initramfs", "dirs", "/lib/modules"),
+    ("initramfs", "files", "/var/lib/goldennode/initramfs.json"),
+    ("initramfs", "stats", "/boot/initrd.img-" + KERNEL),
+    ("initramfs", "dirs", "/etc/initramfs-tools"),
+    ("initramfs", "dirs", "/lib/modules/%s/updates" % KERNEL),
+]
+
+
+@pytest.mark.parametrize(("name", "section", "path"), BROKEN_PATHS)
+def test_a_path_that_cannot_be_read_is_unknown_and_not_absent(name, section, path):
+    node = nodes.Node()
+    node.break_path(section, path)
+    found = readings(look(node, nodes.desired()))
+    assert found[name].value is None
+    assert found[name].error == "%s could not be read: Input/output error" % path
+
+
+def test_a_bare_node_has_no_driver_and_that_is_known():
+    node = nodes.Node()
+    for path in ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/proc/driver/nvidia/params"):
+        node.capture["files"][path] = None
+    node.capture["stats"]["/sys/module/nvidia"] = None
+    for words in (["nvidia-smi", "--format=csv,noheader"], ["docker", "info"]):
+        node.answer(words, rc=None, stdout="", missing=True, error="%s is not installed" % words[0])
+    node.answer(["modinfo"], rc=1, stdout="", stderr="modinfo: ERROR: Module nvidia not found.\n")
+    node.answer(["cuda"], stdout='{"missing": "libcuda.so.1: cannot open shared object file: No such file"}\n')
+    evidence = look(node)
+    for name in ("driver", "driver_params", "module_on_disk", "smi", "cuda", "docker"):
+        reading = getattr(evidence, name)
+        assert (reading.value, reading.error) == (None, None), name
+
+
+def test_without_a_lock_no_container_is_started():
+    node = nodes.Node()
+    evidence = look(node)
+    assert evidence.containers == {}
+    assert not evidence.image_digests.known
+    assert not evidence.files.known
+    assert not any(command.where == "container" for command, _unprivileged, _groups in node.ran)
+
+
+@pytest.mark.parametrize("gone", ["nvidia-uvm", "nvidiactl", "nvidia0"])
+def test_no_container_is_started_that_would_create_a_missing_node(gone):
+    node = nodes.Node()
+    del node.capture["dirs"]["/dev"][gone]
+    evidence = look(node, nodes.desired())
+    assert not any(command.where == "container" for command, _unprivileged, _groups in node.ran)
+    for reading in evidence.containers.values():
+        assert reading.error.startswith("no container was started: ")
+    assert "/dev/" + gone not in [device.path for device in evidence.device_nodes.value]
+
+
+def test_the_cheap_look_runs_nothing_but_the_package_list():
+    node = nodes.Node()
+    evidence = look(node, nodes.desired(), "fact")
+    assert node.programs() == {"dpkg-query"}
+    not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
+    assert not_read == {
+        "cuda", "docker", "image_digests", "kernel_log", "libraries", "module_on_disk", "nvml", "smi", "units",
+    }  # fmt: skip
+    assert evidence.scope == "fact"
+    assert evidence.containers == {}
+
+
+def test_the_look_at_the_host_alone_starts_no_container():
+    node = nodes.Node()
+    evidence = look(node, nodes.desired(), "host")
+    assert evidence.containers == {}
+    assert evidence.cuda.value.code == 0
+    assert not any(command.where == "container" for command, _unprivileged, _groups in node.ran)
+
+
+def test_without_time_left_commands_are_unknown_and_files_are_read():
+    evidence = look(nodes.Node(), nodes.desired(), budget_seconds=0)
+    for name in ("smi", "nvml", "cuda", "docker", "packages", "units"):
+        assert getattr(evidence, name).error.endswith("no time left in this look"), name
+    for reading in evidence.containers.values():
+        assert reading.error.endswith("no time left in this look")
+    assert evidence.driver.known
+
+
+def test_a_gpu_without_handle_is_told_beside_the_others():
+    """The query stops at it; the list goes on."""
+    node = nodes.Node()
+    said = "Unable to determine the device handle for GPU0000:61:00.0: Unknown Error\n"
+    node.answer(["nvidia-smi", "--format=csv,noheader"], rc=255, stdout=said)
+    listing = "GPU 0: NVIDIA A10 (UUID: %s)\n%s" % (GPU.uuid, said.replace("GPU0000", "gpu 0000"))
+    node.capture["commands"].append({"where": "host", "argv": ["nvidia-smi", "-L"], "rc": 255, "stdout": listing})
+    evidence = look(nodes.Node(node.capture), nodes.desired())
+    assert [(gpu.uuid, gpu.pci_address, gpu.error) for gpu in evidence.smi.value.gpus] == [
+        (None, "0000:61:00.0", "Unknown Error"),
+        (GPU.uuid, None, None),
+    ]
+
+
+def test_the_kernel_log_where_dmesg_is_refused():
+    node = nodes.Node()
+    node.answer(["dmesg"], rc=1, stdout="", stderr="dmesg: read kernel buffer failed: Operation not permitted")
+    argv = ["journalctl", "--boot", "--dmesg", "--no-pager", "--quiet", "--output=cat", "--lines=20000"]
+    node.capture["commands"].append({"where": "host", "argv": argv, "rc": 0, "stdout": "NVRM: from the journal.\n"})
+    assert look(nodes.Node(node.capture)).kernel_log.value == ("NVRM: from the journal.",)
+
+
+def test_an_image_that_is_not_the_recorded_one_is_read_and_a_cheap_look_says_that_it_was_not():
+    node = nodes.Node()
+    record = json.loads(node.capture["files"]["/var/lib/goldennode/initramfs.json"])
+    record["kernels"][KERNEL]["image"] = "another"
+    node.capture["files"]["/var/lib/goldennode/initramfs.json"] = json.dumps(record)
+    path = "/boot/initrd.img-" + KERNEL
+    inside = {"modules": ["nouveau.ko.xz"], "modprobe": {}, "nvidia_version": "580.95.05"}
+    argv = ["python3", "-I", "-c", "the script\n", "initramfs", path]
+    node.capture["commands"].append({"where": "host", "argv": argv, "rc": 0, "stdout": json.dumps(inside)})
+    images = {image.kernel: image for image in look(nodes.Node(node.capture)).initramfs.value}
+    assert (images[KERNEL].nouveau, images[KERNEL].blacklisted, images[KERNEL].nvidia_version) == (
+        True,
+        False,
+        "580.95.05",
+    )
+    assert images[KERNEL].recorded_image == "another"
+    assert (images[CLOUD].nouveau, images[CLOUD].blacklisted) == (False, True)
+    cheap = {image.kernel: image for image in look(nodes.Node(node.capture), scope="fact").initramfs.value}
+    assert (cheap[KERNEL].nouveau, cheap[CLOUD].nouveau) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("section", "path", "change"),
+    [
+        ("states", nodes.BLACKLIST, {"sha256": "1" * 64}),
+        ("states", "/etc/initramfs-tools/modules", {"sha256": "1" * 64}),
+        ("dirs", "/lib/modules/%s/updates/dkms" % KERNEL, {"nvidia.ko.xz": None}),
+    ],
+)
+def test_a_change_of_what_an_initramfs_is_built_from_is_seen(section, path, change):
+    node = nodes.Node()
+    entry = node.capture[section][path]
+    entry.update(change)
+    node.capture[section][path] = {name: value for name, value in entry.items() if value is not None}
+    image = {image.kernel: image for image in look(node).initramfs.value}[KERNEL]
+    assert image.recorded_inputs is not None
+    assert image.inputs != image.recorded_inputs
+
+
+def test_the_same_configuration_written_again_is_no_change():
+    node = nodes.Node()
+    node.capture["states"][nodes.BLACKLIST]["mtime"] += 100
+    node.capture["stats"][nodes.BLACKLIST]["mtime"] += 100
+    for image in look(node).initramfs.value:
+        assert image.inputs == image.recorded_inputs
+
+
+def test_the_platform_chooses_what_is_wanted():
+    wanted = nodes.desired()
+    platform, chosen = choose(nodes.Node(), {"debian-13-x86_64": wanted, "ubuntu-24.04-x86_64": nodes.desired(x=1)})
+    assert platform.value.key == "debian-13-x86_64"
+    assert chosen is wanted
+    assert choose(nodes.Node(), {})[1] is None
+    broken = nodes.Node()
+    broken.break_path("files", "/etc/os-release")
+    platform, chosen = choose(broken, {"debian-13-x86_64": wanted})
+    assert (platform.known, chosen) == (False, None)
+
+
+def test_an_unknown_scope_is_refused():
+    with pytest.raises(ValueError, match="scope 'all' is none of full, host, fact"):
+        look(nodes.Node(), scope="all")
+
+
+def test_a_capture_of_a_look_gives_the_same_evidence():
+    recorder = Recorder(nodes.Node())
+    evidence = look(recorder, nodes.desired())
+    again = look(Replay(json.loads(json.dumps(recorder.capture()))), nodes.desired())
+    assert again == evidence
+
+
+def test_what_is_not_in_a_capture_is_unknown():
+    empty = {name: {} for name in ("files", "dirs", "stats", "links", "states", "errors")}
+    empty.update(schema=1, collected_at=0, host="x", machine="x86_64", commands=[])
+    evidence = look(Replay(empty), nodes.desired())
+    for name, reading in readings(evidence).items():
+        assert not reading.known, name
+        assert NOT_CAPTURED in reading.error or name.startswith(("containers", "module_on_disk", "kernel_log")), name
+
+
+def test_evidence_survives_json():
+    evidence = look(nodes.Node(), nodes.desired())
+    assert evidence_from_plain(json.loads(json.dumps(to_plain(evidence)))) == evidence
