@@ -274,7 +274,7 @@ class Evidence:
 
     collected_at: str = ""
     host: str = ""
-    scope: str = "full"  # full | fact (cheap: no NVIDIA code, no long command)
+    scope: str = "full"  # full | host (no container) | fact (cheap: no NVIDIA code, no long command)
     platform: Reading[Platform] = NOT_READ
     boot: Reading[Boot] = NOT_READ
     pci: Reading[t.Tuple[PciDevice, ...]] = NOT_READ
