@@ -127,8 +127,8 @@ def test_the_reason_is_apts_own(text, said):
             "E: The repository 'https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64  InRelease' "
             "is not signed.\nW: OpenPGP signature verification failed: ...: Sub-process /usr/bin/sqv returned an error "
             "code (1), error message is: Signing key on EB693B3035CD5710E231E123A4B469963BF863CC is not bound: ... "
-            "Policy rejected non-revocation signature (PositiveCertification) requiring second pre-image resistance because: "
-            "SHA1 is not considered secure since 2026-02-01T00:00:00Z",
+            "Policy rejected non-revocation signature (PositiveCertification) requiring second pre-image resistance "
+            "because: SHA1 is not considered secure since 2026-02-01T00:00:00Z",
             "bound by a SHA1 signature",
             "this release of the distribution",
         ),
