@@ -48,13 +48,14 @@ class ActionModule(ActionBase):
                 "ignore_locks": {"type": "bool", "default": False},
             }
         )
-        look = _Preparation(self._reader(task_vars or {}), plain(arguments["lock"]), arguments["ignore_locks"])
+        lock = plain(arguments["lock"])
+        look = _Preparation(self._reader(task_vars or {}), lock, arguments["ignore_locks"])
         prepared = look.prepare(task_vars or {})
         if look.problems:
             raise AnsibleActionFail(told(look.problems))
         result.update(prepared, changed=False, run=RUN)
-        if arguments["lock"] and arguments["write"] and not self._task.check_mode:
-            result["changed"] = look.write_lock()
+        if lock and arguments["write"] and not self._task.check_mode:
+            result["changed"] = look.write(lock)
         return result
 
     def _reader(self, task_vars: t.Dict[str, t.Any]) -> t.Callable[[str], t.Any]:
@@ -104,11 +105,11 @@ class _Preparation:
             "warnings": list(dict.fromkeys(self.warnings)),
         }
 
-    def write_lock(self) -> bool:
-        assert self._new_lock is not None
-        path = bundle_file.lock_path(self._path, self._new_lock["platform"])
+    def write(self, lock: t.Dict[str, t.Any]) -> bool:
+        """Put a lock beside the bundle that was prepared; whether that changed the file."""
+        path = bundle_file.lock_path(self._path, lock["platform"])
         try:
-            return bundle_file.write_lock(path, self._new_lock)
+            return bundle_file.write_lock(path, lock)
         except OSError as error:
             fix = "Make the bundle's directory writable, or run ansible-playbook goldennode.gpu.lock where it is"
             problem = Problem(str(path), MISSING, "cannot be written: %s" % error.strerror, fix)

@@ -79,7 +79,9 @@ def _write(path: str, report: t.Dict[str, t.Any]) -> None:
             file.write("\n")
         os.replace(temporary, path)
     except OSError as error:
-        raise AnsibleActionFail("path: %s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)) from error
+        raise AnsibleActionFail(
+            "path: %s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)
+        ) from error
 
 
 def _node(row: Row) -> t.Dict[str, t.Any]:

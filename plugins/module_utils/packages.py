@@ -139,10 +139,10 @@ def kernel_packages(platform: str, kernel: Kernel, build: str) -> t.Tuple[Wanted
             names.append("linux-modules-" + kernel.release)
         names += ["linux-headers-" + kernel.release] if headers else []
         return tuple(Wanted((name,)) for name in names)
-    assert kernel.metapackage is not None
-    names = [kernel.metapackage]
-    if headers and kernel.metapackage.startswith("linux-image-"):
-        names.append(kernel.metapackage.replace("linux-image-", "linux-headers-", 1))
+    metapackage = kernel.metapackage or ""
+    names = [metapackage]
+    if headers and metapackage.startswith("linux-image-"):
+        names.append(metapackage.replace("linux-image-", "linux-headers-", 1))
     return tuple(Wanted((name,)) for name in names)
 
 

@@ -97,22 +97,27 @@ def resolve(
         raise apt_root.ResolveError(
             [Problem("platform", bundle.platform, "cannot be resolved yet: it has %s" % manager, fix)]
         )
-    problems: t.List[Problem] = []
-    digest = bundle.image.digest
-    if digest is None:
-        try:
-            digest = registry.digest(bundle.image.reference, insecure, fetch)
-        except registry.RegistryError as error:
-            problems.append(error.problem)
+    digest, problems = image_digest(bundle, insecure, fetch)
     try:
         resolved = RESOLVERS[manager](bundle, timeout)
-        problems += compat.kernel_problems(bundle, resolved.kernel_release)
     except apt_root.ResolveError as error:
-        problems += error.problems
+        raise apt_root.ResolveError([*problems, *error.problems]) from error
+    problems += compat.kernel_problems(bundle, resolved.kernel_release)
     if problems:
         raise apt_root.ResolveError(problems)
-    assert digest is not None
     return lock.build(bundle, manager, resolved.kernel_release, resolved.packages, digest), resolved.removes
+
+
+def image_digest(
+    bundle: PlatformBundle, insecure: t.Sequence[str], fetch: registry.Fetch
+) -> t.Tuple[str, t.List[Problem]]:
+    """The digest that the bundle pins, else the one that the registry has; or why there is none."""
+    if bundle.image.digest:
+        return bundle.image.digest, []
+    try:
+        return registry.digest(bundle.image.reference, insecure, fetch), []
+    except registry.RegistryError as error:
+        return "", [error.problem]
 
 
 def fetcher(timeout: float) -> registry.Fetch:
