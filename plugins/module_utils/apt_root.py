@@ -96,7 +96,7 @@ class _Root:
             os.makedirs(os.path.join(self._path, directory))
         self._write("empty-status", "")
         shutil.copyfile(_DPKG_STATUS, os.path.join(self._path, "node-status"))
-        self._write("preferences", self._pins())
+        self._write("preferences", "")
         self._write_sources()
         self._write("apt.conf", self._configuration())
 
@@ -130,11 +130,10 @@ class _Root:
     def _architecture(self) -> str:
         return _ARCHITECTURES[self._bundle.platform.rpartition("-")[2]]
 
-    def _pins(self) -> str:
-        """The driver's whole set at the driver's version, also where a dependency would take any newer one."""
-        stanza = "Package: %s\nPin: version %s%s*\nPin-Priority: 1001\n"
-        version = self._bundle.driver.version
-        return "\n".join(stanza % (" ".join(DRIVER_GLOBS), version, mark) for mark in "-+~")
+    def _pin_driver(self, versions: t.Iterable[str]) -> None:
+        """The driver's whole set at the versions that were chosen, also where a dependency would take any newer one."""
+        stanza = "Package: %s\nPin: version %s\nPin-Priority: 1001\n"
+        self._write("preferences", "\n".join(stanza % (" ".join(DRIVER_GLOBS), full) for full in sorted(versions)))
 
     def _write_sources(self) -> None:
         own = [uri for source in self._bundle.sources for uri in source.uris]
@@ -166,7 +165,7 @@ class _Root:
         names = sorted({name for axis in axes.values() for package in axis for name in package.names})
         result = self._run(["apt-cache", "policy", *names])
         available = apt_text.policy(result.stdout)
-        chosen, requests = {}, []
+        chosen, requests, driver = {}, [], set()
         lacking: t.Dict[str, t.List[t.Tuple[Wanted, t.Sequence[str]]]] = {}
         for axis, package in ((axis, package) for axis, packages in axes.items() for package in packages):
             found = [
@@ -178,10 +177,13 @@ class _Root:
             if pick:
                 chosen[pick[0]] = axis
                 requests.append("%s=%s" % pick)
+                if axis == "driver" and package.version:
+                    driver.add(pick[1])
             elif package.required:
                 lacking.setdefault(axis, []).append((package, versions))
         if lacking:
             raise ResolveError([problem for axis, found in lacking.items() for problem in self._lack(axis, found)])
+        self._pin_driver(driver)
         return chosen, requests
 
     def _lack(self, axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) -> t.List[Problem]:

@@ -419,7 +419,7 @@ def _not_golden(
 ) -> t.Tuple[str, t.Optional[str], str]:
     """(reason, layer, fix); an empty reason where nothing speaks against the mark."""
     if mark.state != GOLDEN:
-        return _not_golden_state(mark), None, _RUN
+        return _not_golden_state(mark), verdict.first_broken if verdict else None, _RUN
     if stored.value is None:
         return "desired.json cannot be read: %s" % (stored.error or "it is not there"), None, _RUN
     other = differences(mark, stored.value.desired.digest, evidence)
@@ -448,7 +448,7 @@ def first_words(verdict: Verdict) -> str:
     if first is None:
         return "no finding says why"
     entity = " (%s)" % first.entity if first.entity else ""
-    return "%s%s: %s" % (first.id, entity, first.cause or first.actual)
+    return "%s%s: %s" % (first.id, entity, first.words)
 
 
 def _portable(stored: Stored) -> t.Dict[str, t.Any]:

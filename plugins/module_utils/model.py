@@ -323,6 +323,15 @@ class Finding:
     required: bool = True
     repair: str = ""
 
+    @property
+    def words(self) -> str:
+        """What is wrong, for people: the cause, and what was found and is wanted where the cause leaves that out."""
+        said = self.cause or self.actual
+        told = self.actual in said and self.expected in said
+        if not self.actual or not self.expected or told or len(self.actual + self.expected) > 120:
+            return said
+        return "%s Found: %s; wanted: %s." % (said, self.actual, self.expected)
+
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Finding
 from ansible_collections.goldennode.gpu.plugins.module_utils.table import GOLDEN, Row
 
 Plain = t.Mapping[str, t.Any]
@@ -44,7 +45,7 @@ def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected
     if look.get("verified"):
         return Row(node, "not golden", layer="mark", **_unmarked(look), **seen)
     broken = _first_broken(look)
-    reason = str(broken.get("cause") or broken.get("actual") or "The look gave no reason")
+    reason = Finding(**broken).words if broken else "The look gave no reason"
     return Row(node, "not golden", layer=str(broken.get("layer", "")), reason=reason, fix=broken.get("fix", ""), **seen)
 
 

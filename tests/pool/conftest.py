@@ -9,7 +9,7 @@ import pathlib
 import typing as t
 
 import pytest
-from poollib import Node, Pool, golden_snapshot, testbed
+from poollib import Node, Pool, bed, golden_snapshot
 
 A10 = Node("ptest1", "a10", 22241)
 H100 = Node("ptest2", "h100x8", 22242)
@@ -21,8 +21,8 @@ def golden_names(tmp_path_factory: pytest.TempPathFactory) -> t.Dict[str, str]:
 
 
 def _fresh(node: Node, snapshot: str) -> None:
-    testbed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
-    testbed("reset", node.name, snapshot)
+    bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
+    bed("reset", node.name, snapshot)
 
 
 def _settled(node: Node) -> bool:

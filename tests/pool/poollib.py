@@ -32,7 +32,7 @@ REGISTRY = "vendor.testbed:5000"
 CONSENT = {"golden_allow_reboot": True, "docker_allow_restart": True}
 
 
-def testbed(*args: str, timeout: float = 900, check: bool = True) -> subprocess.CompletedProcess[str]:
+def bed(*args: str, timeout: float = 900, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the test bed's command; its output is in the error when it fails."""
     done = subprocess.run([sys.executable, str(TESTBED), *args], cwd=ROOT, capture_output=True, text=True, timeout=timeout)
     if check and done.returncode != 0:
@@ -197,9 +197,9 @@ def golden_snapshot(node: Node, directory: pathlib.Path) -> str:
     """Name of the snapshot of a golden node of this profile, made by a run of site.yml if it is not there yet."""
     name = "golden-%s-%s" % (node.profile, digest())
     if not snapshot_exists(name):
-        testbed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
-        testbed("reset", node.name, "bare")
+        bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
+        bed("reset", node.name, "bare")
         run = Pool(directory, [node]).site()
         assert run.rc == 0, run.output
-        testbed("snapshot", node.name, name)
+        bed("snapshot", node.name, name)
     return name

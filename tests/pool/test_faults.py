@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from poollib import Pool, testbed
+from poollib import Pool, bed
 
 #: fault -> layer that is named, a word of the fix
 HARDWARE_FAULTS = {
@@ -32,7 +32,7 @@ DAMAGES: t.Dict[str, t.Tuple[str, t.Optional[str], bool]] = {
 def test_a_hardware_fault_is_named_and_leaves_the_other_nodes_alone(golden_pair: Pool, fault: str) -> None:
     broken, healthy = golden_pair.nodes
     layer, word = HARDWARE_FAULTS[fault]
-    testbed("fault", broken.name, fault, "on")
+    bed("fault", broken.name, fault, "on")
 
     looked = golden_pair.verify()
     assert looked.rc != 0
@@ -50,7 +50,7 @@ def test_a_hardware_fault_is_named_and_leaves_the_other_nodes_alone(golden_pair:
     assert not broken.fact()["golden"]
     assert healthy.fact()["golden"]
 
-    testbed("fault", broken.name, fault, "off")
+    bed("fault", broken.name, fault, "off")
     mended = golden_pair.site()
     assert mended.rc == 0, mended.output
     assert broken.fact()["golden"]
@@ -60,7 +60,7 @@ def test_a_hardware_fault_is_named_and_leaves_the_other_nodes_alone(golden_pair:
 def test_a_damage_is_named_and_mended(golden_a10: Pool, damage: str) -> None:
     (node,) = golden_a10.nodes
     layer, consent, seen_by_fact = DAMAGES[damage]
-    testbed("damage", node.name, damage)
+    bed("damage", node.name, damage)
 
     looked = golden_a10.verify()
     assert looked.rc != 0

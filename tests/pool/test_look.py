@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 
-from poollib import Pool, testbed
+from poollib import Pool, bed
 
 
 def test_a_hanging_nvidia_smi_is_a_finding(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
-    testbed("fault", node.name, "smi-hang", "on")
+    bed("fault", node.name, "smi-hang", "on")
     begin = time.monotonic()
     run = golden_a10.verify()
     assert time.monotonic() - begin < 60 + 30, "the look's own limit and the time of a playbook"
@@ -24,7 +24,7 @@ def test_a_hanging_nvidia_smi_is_a_finding(golden_a10: Pool) -> None:
 
 def test_a_missing_uvm_node_is_said_and_not_made(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
-    testbed("damage", node.name, "uvm-missing")
+    bed("damage", node.name, "uvm-missing")
     run = golden_a10.verify()
     assert run.rc != 0
     assert run.report[node.name]["layer"] == "device_nodes"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from poollib import Node, Pool, testbed
+from poollib import Node, Pool, bed
 
 DAEMON_JSON = "/etc/docker/daemon.json"
 
@@ -26,13 +26,11 @@ def _edit_daemon_json(node: Node, **changes: object) -> None:
 
 def test_a_package_upgraded_by_hand_takes_the_mark_away(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
-    node.ssh("apt-get -qq update && apt-get -qq -y --allow-change-held-packages --allow-downgrades "
-             "-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null "
-             "install nvidia-modprobe=580.178.04-1", timeout=120)  # fmt: skip
+    node.ssh("cd /tmp && apt-get -qq update && apt-get -qq download libcuda1=580.178.04-1 && dpkg --force-depends -i libcuda1_*.deb", timeout=120)
     fact = node.fact()
     assert not fact["golden"]
     assert fact["layer"] == "packages"
-    assert "nvidia-modprobe" in fact["reason"]
+    assert "libcuda1" in fact["reason"]
 
 
 def test_the_runtime_taken_out_of_daemon_json_takes_the_mark_away(golden_a10: Pool) -> None:
@@ -53,7 +51,7 @@ def test_a_users_own_log_options_do_not(golden_a10: Pool) -> None:
 def test_another_kernel_takes_the_mark_away_and_the_agent_does_not_give_it_back(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
     other = next(k for k in node.ssh("ls /lib/modules").stdout.split() if "cloud" in k)
-    testbed("boot", node.name, "--kernel", other)
+    bed("boot", node.name, "--kernel", other)
     node.wait("up on the other kernel", lambda: node.ssh("cat /proc/sys/kernel/osrelease").stdout.strip() == other)
     node.ssh("systemctl start multi-user.target; systemctl start goldennode-agent.service", check=False)
     fact = node.fact()
@@ -65,13 +63,13 @@ def test_a_healthy_reboot_is_golden_again_by_itself_and_not_before(golden_a10: P
     (node,) = golden_a10.nodes
     before = node.mark()
     assert before is not None
-    node.ssh("systemctl mask goldennode-agent.service")
-    testbed("reboot", node.name)
+    node.ssh("mkdir /etc/systemd/system/goldennode-agent.service.d && printf '[Service]\\nExecStartPre=/bin/sleep 20\\n' "
+             "> /etc/systemd/system/goldennode-agent.service.d/late.conf")  # fmt: skip
+    bed("reboot", node.name)
     fact = node.fact()
     assert not fact["golden"]
     assert "reboot" in fact["reason"]
-    node.ssh("systemctl unmask goldennode-agent.service && systemctl start goldennode-agent.service", timeout=120)
-    assert node.fact()["golden"]
+    node.wait("golden by the boot unit", lambda: bool(node.fact()["golden"]))
     after = node.mark()
     assert after is not None
     assert after["boot_id"] != before["boot_id"]

@@ -15,7 +15,7 @@ SHOWN = {"gpus": 8, "driver": "580.159.03", "toolkit": "1.20.0", "docker": "26.1
 
 
 def finding(layer, status="fail", required=True, **words):
-    return {"layer": layer, "status": status, "required": required, **words}
+    return {"id": layer + ".check", "layer": layer, "status": status, "required": required, **words}
 
 
 def look(golden=False, verified=False, objection=None, first_broken=None, findings=(), not_proven=()):

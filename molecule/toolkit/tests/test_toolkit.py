@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""After the toolkit role: four packages at one version, the runtime known to Docker, CDI switched on, runc still the default."""
+
+from __future__ import annotations
+
+import json
+
+PACKAGES = (
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+)
+
+
+def test_the_four_packages_are_at_one_version_and_held(host):
+    held = host.check_output("apt-mark showhold").splitlines()
+    for name in PACKAGES:
+        assert host.package(name).version == "1.20.0-1"
+        assert name in held
+
+
+def test_docker_knows_the_runtime_and_reads_cdi(host):
+    info = json.loads(host.check_output("docker info --format '{{json .}}'"))
+    assert info["Runtimes"]["nvidia"]["path"] == "nvidia-container-runtime"
+    assert info["DefaultRuntime"] == "runc"
+    assert info["CDISpecDirs"]
+
+
+def test_the_specification_is_refreshed_by_the_vendors_unit(host):
+    assert host.service("nvidia-cdi-refresh.path").is_enabled
+    assert host.service("nvidia-cdi-refresh.path").is_running
+
+
+def test_the_runtime_starts_a_container_that_asks_for_no_gpu(host):
+    """The wrapper runs what it wraps: a broken runtime path would fail here and nowhere before."""
+    host.check_output("docker create --name probe --runtime nvidia --network none scratch true 2>&1 || true")
+    assert "unknown or invalid runtime" not in host.run("docker create --runtime nvidia scratch true").stderr
