@@ -229,7 +229,20 @@ def test_the_whole_driver_set_is_pinned_also_where_a_dependency_takes_any_versio
     apt = Apt()
     resolve(apt)
     assert "Package: nvidia-* libnvidia-* libcuda1" in apt.files["preferences"]
-    assert "Pin: version 580.159.03-*\nPin-Priority: 1001" in apt.files["preferences"]
+    assert "Pin: version 580.159.03-1\nPin-Priority: 1001" in apt.files["preferences"]
+
+
+def test_the_candidate_is_apts_own_and_not_one_of_our_pins():
+    """Backports have the same version in another packaging, which apt takes only when it is told to."""
+    seen = []
+
+    class Watched(Apt):
+        def _apt_cache_policy(self, words):
+            seen.append((self.root / "preferences").read_text())
+            return super()._apt_cache_policy(words)
+
+    resolve(Watched())
+    assert seen == [""]
 
 
 def test_the_set_is_found_on_an_empty_system_and_proven_on_the_node():
