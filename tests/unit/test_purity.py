@@ -30,6 +30,8 @@ PURE = (
     "docker_record.py",
     "dockerd_flags.py",
     "apt_text.py",
+    "registry.py",
+    "table.py",
     "parse",
     "checks",
 )
