@@ -9,7 +9,7 @@ import json
 import pathlib
 import typing as t
 
-FOLDER = pathlib.Path(__file__).parent / "fixtures"
+FOLDER = pathlib.Path(__file__).parent / "recordings"
 
 
 def text(name: str) -> str:
