@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import configparser
+import importlib.util
 import pathlib
 import re
-import runpy
+import sys
 
 import pytest
 
@@ -47,9 +48,13 @@ def test_both_locked_lists_are_of_the_same_tools_and_pin_exactly():
         assert set(direct) <= locked
 
 
-@pytest.fixture(scope="module")
-def runner():
-    return runpy.run_path(str(ROOT / "scripts" / "run_tests.py"))
+@pytest.fixture
+def runner(monkeypatch):
+    spec = importlib.util.spec_from_file_location("run_tests", ROOT / "scripts" / "run_tests.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "run_tests", module)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize(
@@ -67,12 +72,12 @@ def runner():
     ],
 )
 def test_how_a_part_counts(runner, status, counts, passed, failed, remark):
-    result = runner["judge"](runner["Part"]("x", ("x",)), status, counts, 1.0)
+    result = runner.judge(runner.Part("x", ("x",)), status, counts, 1.0)
     assert (result.passed, result.failed, result.remark) == (passed, failed, remark)
 
 
 def test_the_closing_line(runner):
-    part = runner["Part"]("x", ("x",))
-    results = [runner["Result"](part, 3, 0, 0, 1.0), runner["Result"](part, 4, 1, 2, 1.0)]
-    assert runner["summary"](results).splitlines()[-1] == "7 passed, 1 failed, 2 skipped"
-    assert runner["summary"](results[:1]).splitlines()[-1] == "3 passed, 0 failed"
+    part = runner.Part("x", ("x",))
+    results = [runner.Result(part, 3, 0, 0, 1.0), runner.Result(part, 4, 1, 2, 1.0)]
+    assert runner.summary(results).splitlines()[-1] == "7 passed, 1 failed, 2 skipped"
+    assert runner.summary(results[:1]).splitlines()[-1] == "3 passed, 0 failed"
