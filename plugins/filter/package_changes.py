@@ -46,7 +46,9 @@ _value:
 
 def _package_changes(present: t.Any, wanted: t.Any) -> t.List[str]:
     if not isinstance(wanted, t.Mapping) or not isinstance(present or {}, t.Mapping):
-        raise AnsibleFilterError("package_changes compares two dictionaries, got %r and %r" % (type(present), type(wanted)))
+        raise AnsibleFilterError(
+            "package_changes compares two dictionaries, got %r and %r" % (type(present), type(wanted))
+        )
     return package_changes(present or {}, wanted)
 
 

@@ -53,7 +53,9 @@ def _mapping(loader: t.Any, node: t.Any) -> t.Dict[t.Any, t.Any]:
             raise yaml.constructor.ConstructorError(None, None, message, key_node.start_mark)
         lines[key] = key_node.start_mark.line + 1
     loader.flatten_mapping(node)
-    return {loader.construct_object(key, deep=True): loader.construct_object(item, deep=True) for key, item in node.value}
+    return {
+        loader.construct_object(key, deep=True): loader.construct_object(item, deep=True) for key, item in node.value
+    }
 
 
 def _number(loader: t.Any, node: t.Any) -> Number:

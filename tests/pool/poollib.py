@@ -34,7 +34,9 @@ CONSENT = {"golden_allow_reboot": True, "docker_allow_restart": True}
 
 def bed(*args: str, timeout: float = 900, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the test bed's command; its output is in the error when it fails."""
-    done = subprocess.run([sys.executable, str(TESTBED), *args], cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(
+        [sys.executable, str(TESTBED), *args], cwd=ROOT, capture_output=True, text=True, timeout=timeout
+    )
     if check and done.returncode != 0:
         raise AssertionError("testbed %s -> %d\n%s%s" % (" ".join(args), done.returncode, done.stdout, done.stderr))
     return done
@@ -69,7 +71,9 @@ class Node:
     def gpus(self) -> int:
         return 8 if self.profile == "h100x8" else 1
 
-    def ssh(self, command: str, check: bool = True, timeout: float = 60, user: str = "root") -> subprocess.CompletedProcess[str]:
+    def ssh(
+        self, command: str, check: bool = True, timeout: float = 60, user: str = "root"
+    ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             ["ssh", "-i", str(STATE / "id_ed25519"), "-p", str(self.port), "-o", "StrictHostKeyChecking=no",
              "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
@@ -77,7 +81,9 @@ class Node:
             capture_output=True, text=True, timeout=timeout,
         )  # fmt: skip
         if check and done.returncode != 0:
-            raise AssertionError("%s on %s -> %d\n%s%s" % (command, self.name, done.returncode, done.stdout, done.stderr))
+            raise AssertionError(
+                "%s on %s -> %d\n%s%s" % (command, self.name, done.returncode, done.stdout, done.stderr)
+            )
         return done
 
     def fact(self) -> t.Dict[str, t.Any]:
@@ -136,7 +142,9 @@ class Pool:
     def environment(self) -> t.Dict[str, str]:
         return {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "COLUMNS": "160"}
 
-    def run(self, playbook: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 900) -> Run:
+    def run(
+        self, playbook: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 900
+    ) -> Run:
         report = self.directory / "report.json"
         report.unlink(missing_ok=True)
         done = subprocess.run(
@@ -152,7 +160,9 @@ class Pool:
     def site(self, *args: str, **variables: t.Any) -> Run:
         return self.run("site", *args, variables={**CONSENT, **variables})
 
-    def run_killed_at(self, task: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 600) -> str:
+    def run_killed_at(
+        self, task: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 600
+    ) -> str:
         """Run site.yml and SIGKILL ansible-playbook with all its children as soon as it announces ``task``."""
         process = subprocess.Popen(
             self.command("site", *args, variables={**CONSENT, **(variables or {})}), cwd=ROOT, env=self.environment(), text=True,
@@ -181,7 +191,11 @@ def digest() -> str:
     total = hashlib.sha256()
     for top in ("plugins", "roles", "playbooks", "tests/testbed"):
         for file in sorted((ROOT / top).rglob("*")):
-            if file.is_file() and file.suffix in (".py", ".yml", ".c", ".h", ".sh", ".conf", "") and "__pycache__" not in file.parts:
+            if (
+                file.is_file()
+                and file.suffix in (".py", ".yml", ".c", ".h", ".sh", ".conf", "")
+                and "__pycache__" not in file.parts
+            ):
                 if "tests" in file.relative_to(ROOT / top).parts:
                     continue
                 total.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")

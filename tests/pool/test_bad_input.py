@@ -58,13 +58,18 @@ def test_a_malformed_daemon_json_stays_as_it_is(golden_a10: Pool) -> None:
     assert run.rc != 0
     assert "daemon.json" in run.output
     assert "line 1" in run.output
-    assert node.ssh("sha256sum < /etc/docker/daemon.json").stdout.split()[0] == hashlib.sha256(text.encode()).hexdigest()
+    assert (
+        node.ssh("sha256sum < /etc/docker/daemon.json").stdout.split()[0] == hashlib.sha256(text.encode()).hexdigest()
+    )
 
 
 def test_a_host_without_a_gpu(bare_a10: Pool) -> None:
     (node,) = bare_a10.nodes
     node.ssh("sed -i '/^gpu /d' /etc/simgpu/profile && systemctl reboot", check=False)
-    node.wait("back without a GPU", lambda: "10de" not in node.ssh("cat /sys/bus/pci/devices/*/vendor 2>/dev/null; true").stdout)
+    node.wait(
+        "back without a GPU",
+        lambda: "10de" not in node.ssh("cat /sys/bus/pci/devices/*/vendor 2>/dev/null; true").stdout,
+    )
     run = bare_a10.site()
     assert run.rc != 0
     assert run.report[node.name]["layer"] == "hardware"

@@ -73,7 +73,13 @@ def test_check_mode_on_a_bare_node_tells_all_and_changes_nothing(bare_a10: Pool)
     before = node.ssh(state).stdout
     run = bare_a10.run("site", "--check", "--diff")
     assert run.rc == 0, run.output
-    for word in ("nvidia-container-toolkit", "docker-ce", "goldennode-blacklist.conf", "nvidia-kernel-open-dkms", "blacklist nouveau"):
+    for word in (
+        "nvidia-container-toolkit",
+        "docker-ce",
+        "goldennode-blacklist.conf",
+        "nvidia-kernel-open-dkms",
+        "blacklist nouveau",
+    ):
         assert word in run.output, word
     assert run.recap(node.name)["changed"] > 0
     assert node.ssh(state).stdout == before

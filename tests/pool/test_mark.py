@@ -26,7 +26,10 @@ def _edit_daemon_json(node: Node, **changes: object) -> None:
 
 def test_a_package_upgraded_by_hand_takes_the_mark_away(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
-    node.ssh("cd /tmp && apt-get -qq update && apt-get -qq download libcuda1=580.178.04-1 && dpkg --force-depends -i libcuda1_*.deb", timeout=120)
+    node.ssh(
+        "cd /tmp && apt-get -qq update && apt-get -qq download libcuda1=580.178.04-1 && dpkg --force-depends -i libcuda1_*.deb",
+        timeout=120,
+    )
     fact = node.fact()
     assert not fact["golden"]
     assert fact["layer"] == "packages"

@@ -33,4 +33,6 @@ def test_the_kernel_of_the_lock_is_the_one_that_the_node_runs(host, lock):
 def test_the_node_was_not_touched(host):
     assert not host.file("/var/lib/goldennode").exists
     assert not [name for name in host.file("/etc/apt/sources.list.d").listdir() if "goldennode" in name]
-    assert not [name for name in host.file("/tmp").listdir() if "goldennode" in name], "the throw-away root is still there"
+    assert not [name for name in host.file("/tmp").listdir() if "goldennode" in name], (
+        "the throw-away root is still there"
+    )

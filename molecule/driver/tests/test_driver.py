@@ -10,7 +10,9 @@ import pathlib
 
 import pytest
 
-LOCK = pathlib.Path(__file__).resolve().parents[3] / "tests" / "testbed" / "bundles" / "sim-a.debian-13-x86_64.lock.json"
+LOCK = (
+    pathlib.Path(__file__).resolve().parents[3] / "tests" / "testbed" / "bundles" / "sim-a.debian-13-x86_64.lock.json"
+)
 
 
 @pytest.fixture

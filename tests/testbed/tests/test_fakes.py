@@ -136,7 +136,9 @@ class Machine:
         """Puts in the hardware of a profile, all of it bound to the driver."""
         text = subprocess.run(
             [sys.executable, PROFILES / "expand.py", PROFILES / f"{name}.conf", "node1"],
-            check=True, capture_output=True, text=True,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         self.write("etc/simgpu/profile", text)
         self.bind(self.pci_addresses())
@@ -186,7 +188,12 @@ class Machine:
         if denied:
             environment |= {"LD_PRELOAD": str(self.build / "shim.so"), "DENIED_NODE": denied}
         return subprocess.run(
-            argv, check=False, capture_output=True, text=True, timeout=60, env=environment,
+            argv,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment,
             preexec_fn=become_nobody if user else None,
         )
 
@@ -252,12 +259,14 @@ def download_smi() -> Path:
         (apt / "status").touch()
         (apt / "debian.sources").write_text(
             "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: trixie\nComponents: non-free\n"
-            f"Architectures: amd64\nSigned-By: {keyring}\n", encoding="utf-8",
+            f"Architectures: amd64\nSigned-By: {keyring}\n",
+            encoding="utf-8",
         )
         (apt / "apt.conf").write_text(
             f'Dir::State "{apt}";\nDir::State::status "{apt}/status";\nDir::Cache "{apt}/cache";\n'
             f'Dir::Etc::sourcelist "{apt}/debian.sources";\nDir::Etc::sourceparts "/dev/null";\n'
-            'APT::Architecture "amd64";\nAPT::Sandbox::User "root";\n', encoding="utf-8",
+            'APT::Architecture "amd64";\nAPT::Sandbox::User "root";\n',
+            encoding="utf-8",
         )
         environment = os.environ | {"APT_CONFIG": str(apt / "apt.conf")}
         for command in (["update", "--error-on=any"], ["download", f"nvidia-smi={SMI_VERSION}-*"]):
@@ -344,13 +353,30 @@ def test_one_build_is_every_driver(a10: Machine, version: str, cuda: str) -> Non
 
 
 QUERY = {
-    "index": "0", "name": "NVIDIA A10", "pci.bus_id": "00000000:17:00.0", "driver_version": DRIVER,
-    "memory.total": "23028 MiB", "mig.mode.current": "[N/A]", "persistence_mode": "Disabled",
-    "ecc.mode.current": "Enabled", "ecc.errors.uncorrected.volatile.total": "0", "utilization.gpu": "0 %",
-    "temperature.gpu": "31", "power.draw": "15.00 W", "power.limit": "150.00 W", "pcie.link.gen.current": "4",
-    "pcie.link.gen.max": "4", "pcie.link.width.current": "16", "pcie.link.width.max": "16", "compute_mode": "Default",
-    "clocks_throttle_reasons.hw_slowdown": "Not Active", "pci.device_id": "0x223610DE",
-    "compute_cap": "8.6", "count": "1", "display_active": "Disabled", "pstate": "P0",
+    "index": "0",
+    "name": "NVIDIA A10",
+    "pci.bus_id": "00000000:17:00.0",
+    "driver_version": DRIVER,
+    "memory.total": "23028 MiB",
+    "mig.mode.current": "[N/A]",
+    "persistence_mode": "Disabled",
+    "ecc.mode.current": "Enabled",
+    "ecc.errors.uncorrected.volatile.total": "0",
+    "utilization.gpu": "0 %",
+    "temperature.gpu": "31",
+    "power.draw": "15.00 W",
+    "power.limit": "150.00 W",
+    "pcie.link.gen.current": "4",
+    "pcie.link.gen.max": "4",
+    "pcie.link.width.current": "16",
+    "pcie.link.width.max": "16",
+    "compute_mode": "Default",
+    "clocks_throttle_reasons.hw_slowdown": "Not Active",
+    "pci.device_id": "0x223610DE",
+    "compute_cap": "8.6",
+    "count": "1",
+    "display_active": "Disabled",
+    "pstate": "P0",
 }
 
 
@@ -400,16 +426,30 @@ def test_topology_of_one_gpu(a10: Machine) -> None:
 
 def test_nvidia_ml_py_sees_the_same(h100x8: Machine) -> None:
     assert h100x8.ask(ASK_NVML) == {
-        "driver": DRIVER, "nvml": f"13.{DRIVER}", "cuda": 13000, "names": ["NVIDIA H100 80GB HBM3"] * 8,
-        "uuids": h100x8.uuids(), "pci": [f"0000{address.upper()}" for address in h100x8.pci_addresses()],
-        "minors": list(range(8)), "memory_mib": [81559] * 8, "persistence": [0] * 8, "fabric": [[3, 1]] * 8,
+        "driver": DRIVER,
+        "nvml": f"13.{DRIVER}",
+        "cuda": 13000,
+        "names": ["NVIDIA H100 80GB HBM3"] * 8,
+        "uuids": h100x8.uuids(),
+        "pci": [f"0000{address.upper()}" for address in h100x8.pci_addresses()],
+        "minors": list(range(8)),
+        "memory_mib": [81559] * 8,
+        "persistence": [0] * 8,
+        "fabric": [[3, 1]] * 8,
     }
 
 
 def test_cuda_sees_the_same(h100x8: Machine) -> None:
     assert h100x8.ask(ASK_CUDA) == {
-        "early": 3, "version": 13000, "init": 0, "error": "CUDA_SUCCESS", "count_code": 0, "count": 8,
-        "names": ["NVIDIA H100 80GB HBM3"] * 8, "uuids": h100x8.uuids(), "past_the_end": 101,
+        "early": 3,
+        "version": 13000,
+        "init": 0,
+        "error": "CUDA_SUCCESS",
+        "count_code": 0,
+        "count": 8,
+        "names": ["NVIDIA H100 80GB HBM3"] * 8,
+        "uuids": h100x8.uuids(),
+        "past_the_end": 101,
     }
 
 

@@ -143,7 +143,9 @@ def _create_device_nodes(arguments: argparse.Namespace) -> int:
             continue
         done = subprocess.run([_MODPROBE, *options], check=False)
         if done.returncode != 0:
-            raise ToolkitError("failed to create NVIDIA control device nodes: %s ended with %d" % (_MODPROBE, done.returncode))
+            raise ToolkitError(
+                "failed to create NVIDIA control device nodes: %s ended with %d" % (_MODPROBE, done.returncode)
+            )
     return 0
 
 
