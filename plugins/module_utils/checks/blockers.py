@@ -14,6 +14,8 @@ from .wanted import REBOOT, file_ok, gpus, setting
 _DELIBERATE = ("vfio-pci", "pci-stub", "xen-pciback")
 _HARMLESS = ("nvidia", None)
 
+INPUTS_CHANGED = "files that go into it have changed since it was built"
+
 
 class Blocker(t.NamedTuple):
     """A driver other than nvidia in the way, and what mends it."""
@@ -43,7 +45,7 @@ def stale_reason(one: Initramfs, driver: str) -> t.Optional[str]:
     if one.recorded_inputs is None:
         return "it was never rebuilt with the blacklist and options of this collection"
     if one.inputs != one.recorded_inputs:
-        return "files that go into it have changed since it was built"
+        return INPUTS_CHANGED
     if one.nouveau and one.blacklisted is False:
         return "nouveau is inside and not blacklisted there"
     if one.nvidia_version not in (None, driver):

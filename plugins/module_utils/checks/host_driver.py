@@ -16,7 +16,7 @@ from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library
 from . import blockers, device_nodes, tools, units
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped, unknown
-from .wanted import REBOOT, RUN_SITE, driver_version, gpus, kernel_release, nvswitches
+from .wanted import REBOOT, RUN_SITE, driver_version, file_ok, gpus, kernel_release, nvswitches
 
 #: The two libraries through which everything else reaches the driver.
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -77,15 +77,24 @@ def nouveau(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
 
 def initramfs(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     images = evidence.initramfs.value or ()
+    edited = _edited_options(desired, evidence)
     return all_passed(
-        (problem for one in images for problem in _initramfs_problem(one, driver_version(desired))),
+        (problem for one in images for problem in _initramfs_problem(one, driver_version(desired), edited)),
         "%d initramfs are fresh" % len(images),
     )
 
 
-def _initramfs_problem(one: Initramfs, driver: str) -> t.Iterator[Finding]:
+def _edited_options(desired: Desired, evidence: Evidence) -> t.Optional[str]:
+    """A file of another layer that goes into every initramfs and is not as its role writes it."""
+    options = (f.path for f in desired.files.values() if f.role == "device_access" and "/modprobe.d/" in f.path)
+    return next((path for path in options if not file_ok(desired, evidence, path)), None)
+
+
+def _initramfs_problem(one: Initramfs, driver: str, edited: t.Optional[str]) -> t.Iterator[Finding]:
     reason = blockers.stale_reason(one, driver)
-    if reason:
+    if reason == blockers.INPUTS_CHANGED and edited:
+        yield skipped("stale, as %s is not as its role writes it; that file is judged by itself" % edited, one.kernel)
+    elif reason:
         yield failed(
             one.kernel,
             expected="%s built from the files as they are now" % one.path,

@@ -76,7 +76,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.kernel", host_driver.kernel, ("boot", "packages")),
     Check("host_driver.files", files.host_driver, ("files",)),
     Check("host_driver.nouveau", host_driver.nouveau, ("modules_loaded", "pci")),
-    Check("host_driver.initramfs", host_driver.initramfs, ("initramfs",)),
+    Check("host_driver.initramfs", host_driver.initramfs, ("initramfs", "files")),
     Check("host_driver.module_on_disk", host_driver.module_on_disk, ("module_on_disk", "boot", "packages")),
     Check("host_driver.flavour", host_driver.flavour, ("pci", "driver")),
     Check("host_driver.loaded", host_driver.loaded, ("driver", "modules_loaded", "pci")),

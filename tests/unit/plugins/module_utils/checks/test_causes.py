@@ -341,6 +341,19 @@ def test_a_stale_initramfs_of_any_kernel(kernel: str) -> None:
     assert only(healthy.known(NODE, initramfs=(stale,)), "host_driver.initramfs").entity == kernel
 
 
+def test_a_stale_initramfs_is_explained_by_an_edited_file_of_another_layer() -> None:
+    """A mode written by hand into the driver's options is a fault of the device nodes, not of the driver."""
+    path = "/etc/modprobe.d/goldennode-nvidia.conf"
+    files = dict(NODE.files.value or {})
+    files[path] = dataclasses.replace(files[path], sha256="edited")
+    images = in_initramfs(NODE, inputs="changed since")
+    evidence = healthy.known(NODE, initramfs=images, files=files)
+    assert path in of(evidence, "host_driver.initramfs")[0].actual
+    assert judged(evidence).first_broken == "device_nodes"
+    never_built = healthy.known(NODE, initramfs=in_initramfs(NODE, recorded_inputs=None), files=files)
+    assert judged(never_built).first_broken == "host_driver"
+
+
 def test_another_nvidia_module_inside_the_initramfs() -> None:
     evidence = healthy.known(NODE, initramfs=in_initramfs(NODE, nvidia_version=OLD))
     assert OLD in only(evidence, "host_driver.initramfs").cause
