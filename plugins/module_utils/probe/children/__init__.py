@@ -9,10 +9,16 @@ that runs as nobody may not be able to read our files. Each prints what the pars
 
 from __future__ import annotations
 
-import inspect
+import importlib.abc
 import types
+import typing as t
 
 
 def source(module: types.ModuleType) -> str:
-    """The text of a child; also when this package is imported from a zip."""
-    return inspect.getsource(module)
+    """The text of a child; also when this package is imported from a zip.
+
+    The loader is asked, and not ``inspect``: that goes through linecache, which two threads of one look spoil for each
+    other ("could not get source code").
+    """
+    loader = t.cast(importlib.abc.InspectLoader, module.__loader__)
+    return t.cast(str, loader.get_source(module.__name__))

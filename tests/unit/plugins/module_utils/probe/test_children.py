@@ -10,8 +10,11 @@ import ctypes
 import gzip
 import io
 import json
+import linecache
 import lzma
 import sys
+import threading
+import types
 import typing as t
 import zipfile
 
@@ -52,6 +55,38 @@ def ask_nvml(tmp_path, timeout=30.0, **changes: bool):
         head = "MISMATCH, HANGS = %r, %r\n" % (changes.get("mismatch", False), changes.get("hangs", False))
         archive.writestr("pynvml.py", head + PYNVML)
     return LocalHost().run(["python3", "-I", "-c", children.source(nvml), "nvml", str(agent)], timeout)
+
+
+def test_threads_of_one_look_each_get_the_text_of_a_child_that_lies_in_a_zip(tmp_path, monkeypatch):
+    archive = tmp_path / "agent.pyz"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("packed_child.py", children.source(cuda))
+    monkeypatch.syspath_prepend(str(archive))
+    packed = __import__("packed_child")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        texts = [text for _round in range(300) for text in read_side_by_side(packed, 4)]
+    finally:
+        sys.setswitchinterval(interval)
+    assert set(texts) == {children.source(cuda)}
+
+
+def read_side_by_side(module: types.ModuleType, readers: int) -> t.List[str]:
+    """What each reader got; the word ``nothing`` for one whose reading failed."""
+    linecache.clearcache()
+    texts, start = ["nothing"] * readers, threading.Barrier(readers)
+
+    def read(number: int) -> None:
+        start.wait()
+        texts[number] = children.source(module)
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(readers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return texts
 
 
 def test_nvml_tells_of_every_gpu_and_of_the_one_that_is_lost(tmp_path):
