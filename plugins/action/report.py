@@ -65,8 +65,8 @@ class ActionModule(ActionBase):
 
 
 def _row(host: str, variables: t.Mapping[str, t.Any]) -> Row:
-    look, failure = plain(variables.get("goldennode_look")), plain(variables.get("goldennode_failure"))
-    prepared = variables.get("goldennode_bundle")
+    look, failure = plain(variables.get("__goldennode_look")), plain(variables.get("__goldennode_failure"))
+    prepared = variables.get("__goldennode_bundle")
     return pool.row(host, look, failure, plain(prepared.get("expected_gpus")) if prepared else None)
 
 

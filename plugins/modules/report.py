@@ -23,7 +23,7 @@ options:
   hosts:
     description:
       - Hosts to show. Their rows are made of their variables RV(goldennode.gpu.node_verify#module:verdict) in
-        C(goldennode_look), C(goldennode_failure) with C(task) and C(message), and C(goldennode_bundle).
+        C(__goldennode_look), C(__goldennode_failure) with C(task) and C(message), and C(__goldennode_bundle).
     type: list
     elements: str
   rows:

@@ -18,8 +18,8 @@ LOOK = {
     "table": {"gpus": 1, "driver": "580.159.03", "toolkit": "1.20.0", "docker": "26.1.4", "kernel": "6.12"},
 }
 HOSTVARS = {
-    "node1": {"goldennode_look": LOOK, "goldennode_bundle": {"expected_gpus": 1}},
-    "node2": {"goldennode_failure": {"task": "Read the bundle", "message": "2 problems:\n- one\n- two"}},
+    "node1": {"__goldennode_look": LOOK, "__goldennode_bundle": {"expected_gpus": 1}},
+    "node2": {"__goldennode_failure": {"task": "Read the bundle", "message": "2 problems:\n- one\n- two"}},
     "node3": {},
 }
 

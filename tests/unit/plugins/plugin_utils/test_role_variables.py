@@ -193,7 +193,7 @@ def test_a_misspelt_variable_is_told(name, meant):
         "bundle_exec",
         "docker_edition",
         "_golden_allow_rebot",
-        "goldennode_look",
+        "__goldennode_look",
         "dockerd_daemon_options",
         "inventory_hostname",
     ],
