@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleFilterError
+
 from ansible_collections.goldennode.gpu.plugins.module_utils.plan import package_changes
 
 DOCUMENTATION = r"""

@@ -88,7 +88,7 @@ class Boot:
 
 @dataclasses.dataclass(frozen=True)
 class PciDevice:
-    """One NVIDIA (vendor 10de) PCI function. ``device`` and ``pci_class`` are hexadecimal without 0x: ``2330``, ``0302``."""
+    """One NVIDIA (vendor 10de) PCI function. ``device`` and ``pci_class`` are hex without 0x: ``2330``, ``0302``."""
 
     address: str
     device: str
@@ -170,7 +170,7 @@ class GpuTool:
 
 @dataclasses.dataclass(frozen=True)
 class CudaInit:
-    """Result of cuInit and cuDeviceGetCount. ``code`` is a CUresult; ``library`` the file that libcuda.so.1 resolved to."""
+    """Result of cuInit and cuDeviceGetCount. ``code`` is a CUresult; ``library`` the file behind libcuda.so.1."""
 
     code: int
     error: t.Optional[str] = None  # CUDA_ERROR_... when code is not 0
@@ -335,7 +335,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """Golden or not. ``first_broken`` is the first layer, in the order of LAYERS, that has a required fail or unknown."""
+    """Golden or not. ``first_broken`` is the first layer, in LAYERS' order, that has a required fail or unknown."""
 
     golden: bool
     first_broken: t.Optional[str]

@@ -1,7 +1,10 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run would change, told from evidence and lock alone: check mode cannot ask apt for versions whose repository is not there yet."""
+"""What a run would change, told from evidence and lock alone.
+
+Check mode cannot ask apt for versions whose repository is not there yet.
+"""
 
 from __future__ import annotations
 

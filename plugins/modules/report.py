@@ -13,7 +13,7 @@ version_added: 0.1.0
 author:
   - goldennode.gpu authors (@goldennode)
 description:
-  - Prints a row for each node, with its GPUs, driver, toolkit, Docker, verdict, first broken layer and its fix, straight
+  - Prints a row for each node, with its GPUs, driver, toolkit, Docker, verdict, first broken layer and its fix, right
     to the terminal, and returns who is golden.
   - A host that failed or could not be reached has its row too. What is not known is shown as a question mark.
   - Runs on the controller as an action plugin, once for all hosts.

@@ -76,8 +76,8 @@ class Node:
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             ["ssh", "-i", str(STATE / "id_ed25519"), "-p", str(self.port), "-o", "StrictHostKeyChecking=no",
-             "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
-             "%s@127.0.0.1" % user, command],
+             "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes",
+             "-o", "ConnectTimeout=10", "%s@127.0.0.1" % user, command],
             capture_output=True, text=True, timeout=timeout,
         )  # fmt: skip
         if check and done.returncode != 0:
@@ -164,9 +164,10 @@ class Pool:
         self, task: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 600
     ) -> str:
         """Run site.yml and SIGKILL ansible-playbook with all its children as soon as it announces ``task``."""
+        command = self.command("site", *args, variables={**CONSENT, **(variables or {})})
         process = subprocess.Popen(
-            self.command("site", *args, variables={**CONSENT, **(variables or {})}), cwd=ROOT, env=self.environment(), text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            command, cwd=ROOT, env=self.environment(), text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         assert process.stdout is not None
         seen: t.List[str] = []

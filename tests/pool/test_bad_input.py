@@ -1,14 +1,13 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bad input gets one clear message that names the thing, its value and the fix, before anything is changed where that can be."""
+"""Bad input gets one clear message that names the thing, its value and the fix, where it can before any change."""
 
 from __future__ import annotations
 
 import hashlib
 import typing as t
 
-import pytest
 import yaml
 from poollib import Node, Pool
 

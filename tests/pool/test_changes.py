@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A changed variable is applied, everything managed is noticed when it is broken by hand, and looking changes nothing."""
+"""A changed variable is applied, all that is managed is noticed when broken by hand, and looking changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ BREAKAGES = {
     "systemctl disable goldennode-uvm.service": "host_driver",
     "systemctl disable --now nvidia-persistenced.service": "host_driver",
     "systemctl stop docker.socket docker.service": "container_runtime",
-    "touch -d '+1 hour' /etc/docker/daemon.json && sed -i 's/\"cdi\": *true/\"cdi\": false/' /etc/docker/daemon.json": "container_runtime",
+    "touch -d '+1 hour' /etc/docker/daemon.json && "
+    "sed -i 's/\"cdi\": *true/\"cdi\": false/' /etc/docker/daemon.json": "container_runtime",
     "rm -f /var/run/cdi/nvidia.yaml /etc/cdi/nvidia.yaml": "container_runtime",
     "touch /etc/initramfs-tools/conf.d/mine": "host_driver",
     "rm /etc/ansible/facts.d/goldennode.fact": "policy",
@@ -31,7 +32,7 @@ BREAKAGES = {
 
 
 def test_everything_that_a_role_manages_is_noticed_when_broken_by_hand(golden_a10: Pool) -> None:
-    """One after the other on one node, each mended by a run: what a fast path would miss stays broken and fails the next."""
+    """One after the other on one node, each mended by a run: what a look misses stays broken and fails the next."""
     (node,) = golden_a10.nodes
     for command, layer in BREAKAGES.items():
         node.ssh(command)
@@ -68,7 +69,10 @@ def test_a_changed_variable_alone_is_applied(golden_a10: Pool, variables: dict, 
 
 def test_check_mode_on_a_bare_node_tells_all_and_changes_nothing(bare_a10: Pool) -> None:
     (node,) = bare_a10.nodes
-    state = "find /etc /usr/lib/systemd /var/lib/dpkg/status /boot -newer /tmp/before ! -path '/etc/resolv.conf' -type f; dpkg -l | md5sum; ls -R /dev | md5sum"
+    state = (
+        "find /etc /usr/lib/systemd /var/lib/dpkg/status /boot -newer /tmp/before ! -path '/etc/resolv.conf' -type f; "
+        "dpkg -l | md5sum; ls -R /dev | md5sum"
+    )
     node.ssh("touch /tmp/before")
     before = node.ssh(state).stdout
     run = bare_a10.run("site", "--check", "--diff")

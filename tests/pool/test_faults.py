@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each fault and each damage of the test bed on a golden node: found, named, mended where a role can mend it, and only by consent."""
+"""Each fault and damage of the test bed on a golden node: found, named, mended where a role can, only by consent."""
 
 from __future__ import annotations
 

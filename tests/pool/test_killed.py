@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run that dies at any point leaves a node that says not golden, and one more run ends golden, with everything really done."""
+"""A run that dies at any point leaves a node that says not golden; one more run ends golden, with all really done."""
 
 from __future__ import annotations
 
@@ -45,8 +45,11 @@ def test_killed_between_the_write_and_the_restart_docker_is_really_restarted(gol
     """The file is as wanted and the daemon is not: only state can tell."""
     (node,) = golden_a10.nodes
     started = "systemctl show -p ExecMainStartTimestampMonotonic --value docker"
-    node.ssh("cp -a /etc/docker/daemon.json /root/ && echo '{}' > /etc/docker/daemon.json && systemctl restart docker "
-             "&& cp -a /root/daemon.json /etc/docker/daemon.json && touch /etc/docker/daemon.json", timeout=120)  # fmt: skip
+    node.ssh(
+        "cp -a /etc/docker/daemon.json /root/ && echo '{}' > /etc/docker/daemon.json && systemctl restart docker "
+        "&& cp -a /root/daemon.json /etc/docker/daemon.json && touch /etc/docker/daemon.json",
+        timeout=120,
+    )
     before = node.ssh(started).stdout
     run = golden_a10.site()
     assert run.rc == 0, run.output

@@ -27,7 +27,8 @@ def _edit_daemon_json(node: Node, **changes: object) -> None:
 def test_a_package_upgraded_by_hand_takes_the_mark_away(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
     node.ssh(
-        "cd /tmp && apt-get -qq update && apt-get -qq download libcuda1=580.178.04-1 && dpkg --force-depends -i libcuda1_*.deb",
+        "cd /tmp && apt-get -qq update && apt-get -qq download libcuda1=580.178.04-1 "
+        "&& dpkg --force-depends -i libcuda1_*.deb",
         timeout=120,
     )
     fact = node.fact()
@@ -66,8 +67,10 @@ def test_a_healthy_reboot_is_golden_again_by_itself_and_not_before(golden_a10: P
     (node,) = golden_a10.nodes
     before = node.mark()
     assert before is not None
-    node.ssh("mkdir /etc/systemd/system/goldennode-agent.service.d && printf '[Service]\\nExecStartPre=/bin/sleep 20\\n' "
-             "> /etc/systemd/system/goldennode-agent.service.d/late.conf")  # fmt: skip
+    node.ssh(
+        "mkdir /etc/systemd/system/goldennode-agent.service.d && printf '[Service]\\nExecStartPre=/bin/sleep 20\\n' "
+        "> /etc/systemd/system/goldennode-agent.service.d/late.conf"
+    )
     bed("reboot", node.name)
     fact = node.fact()
     assert not fact["golden"]

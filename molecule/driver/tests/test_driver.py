@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""After the driver role: every package of the set at the version of the lock, held, pinned, out of unattended upgrades, and a built module."""
+"""After the driver role: every package of the set at the version of the lock, held, pinned and out of unattended
+upgrades, and a built module.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""After the toolkit role: four packages at one version, the runtime known to Docker, CDI switched on, runc still the default."""
+"""After the toolkit role: four packages at one version, the runtime known to Docker, CDI on, runc still the default."""
 
 from __future__ import annotations
 
