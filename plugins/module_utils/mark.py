@@ -307,10 +307,9 @@ def restore(state: State, desired: Desired, verdict: Verdict, evidence: Evidence
     if old.state == SUSPENDED and old.by != "agent":
         raise MarkRefused("the mark was suspended by %s, and only the agent's own suspension is lifted by it" % old.by)
     other = [text for name, text in differences(old, desired.digest, evidence).items() if name != "boot"]
-    if other:
-        raise MarkRefused("%s; that is renewed by a run only: run site.yml" % "; ".join(other))
     boot = evidence.boot.value
-    assert boot is not None  # differences() has named an unknown boot
+    if boot is None or other:  # an unknown boot is among the others
+        raise MarkRefused("%s; that is renewed by a run only: run site.yml" % "; ".join(other))
     if old.state == GOLDEN and old.boot_id == boot.boot_id:
         return Change(to_plain(old), to_plain(old))
     return state.put_mark(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""After the bundle role: a lock beside the bundle, of versions that really are in the repositories; a node untouched."""
+"""After the bundle role: a lock beside the bundle, of versions that are in the repositories; a node left untouched."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def identity(groups: t.Sequence[int]) -> t.Dict[str, str]:
     """What the kernel says of a process that was started unprivileged."""
     done = HOST.run(["cat", "/proc/self/status"], 30, unprivileged=True, groups=groups)
     assert done.rc == 0, done
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in done.stdout.splitlines())}
+    return {name: value.strip() for name, _colon, value in (line.partition(":") for line in done.stdout.splitlines())}
 
 
 @pytest.mark.parametrize("with_setpriv", [True, False])
