@@ -82,9 +82,12 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "sanity": (Part("sanity", ("scripts/ansible_test.sh", "sanity"), junit="sanity", limit=1200),),
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1200),),
-    "pool": (_pytest("pool", "tests/pool", limit=2400),),
+    "pool": (_pytest("pool", "tests/pool", "-m", "not slow", limit=2400),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
-    "slow": (Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),),
+    "slow": (
+        _pytest("pool-slow", "tests/pool", "-m", "slow", limit=3600),
+        Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),
+    ),
 }
 EVERYTHING = tuple(group for group in GROUPS if group != "slow")
 

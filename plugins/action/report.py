@@ -53,9 +53,12 @@ class ActionModule(ActionBase):
         rows += [_row(plain(host), hostvars[host]) for host in arguments["hosts"] or ()]
         table = render(rows, self._width(), lambda text, kind: str(stringc(text, _COLOURS[kind])))
         self._display.display("\n%s\n" % table)
-        result.update(changed=False, nodes={row.node: _node(row) for row in rows})
+        nodes = {row.node: _node(row) for row in rows}
+        for host in arguments["hosts"] or ():
+            nodes[plain(host)]["findings"] = pool.not_passed(plain(hostvars[host].get("__goldennode_look")))
+        result.update(changed=False, nodes=nodes)
         if arguments["path"]:
-            _write(arguments["path"], {"nodes": result["nodes"]})
+            _write(arguments["path"], {"nodes": nodes})
         return result
 
     def _width(self) -> int:

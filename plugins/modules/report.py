@@ -105,6 +105,10 @@ nodes:
     fix:
       description: What to do.
       type: str
+    findings:
+      description: The findings that failed or are not known, as M(goldennode.gpu.node_verify) returns them.
+      type: list
+      elements: dict
     message:
       description: Verdict, reason and fix in sentences.
       type: str

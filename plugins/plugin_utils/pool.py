@@ -52,6 +52,12 @@ def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected
 _SHOWN = ("gpus", "driver", "toolkit", "docker")
 
 
+def not_passed(look: t.Optional[Plain]) -> t.List[Plain]:
+    """The findings of a look that did not pass and were judged, for machines."""
+    findings = ((look or {}).get("verdict") or {}).get("findings", ())
+    return [finding for finding in findings if finding["status"] in ("fail", "unknown")]
+
+
 def _first_broken(look: Plain) -> Plain:
     """The finding to mend first."""
     verdict = look.get("verdict") or {}

@@ -35,7 +35,9 @@ def golden_a10(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
     """A pool of one golden node with one GPU."""
     _fresh(A10, golden_names[A10.name])
     A10.wait("golden by the boot unit", lambda: _settled(A10))
-    return Pool(tmp_path, [A10])
+    pool = Pool(tmp_path, [A10])
+    pool.take_locks(golden_names[A10.name])
+    return pool
 
 
 @pytest.fixture
@@ -45,7 +47,9 @@ def golden_pair(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
         _fresh(node, golden_names[node.name])
     for node in (H100, A10):
         node.wait("golden by the boot unit", lambda node=node: _settled(node))
-    return Pool(tmp_path, [H100, A10])
+    pool = Pool(tmp_path, [H100, A10])
+    pool.take_locks(golden_names[A10.name])
+    return pool
 
 
 @pytest.fixture

@@ -114,11 +114,20 @@ class Pool:
         self.directory = directory
         self.nodes = list(nodes)
         self.bundle = directory / "bundles" / bundle
-        shutil.copytree(BUNDLES, directory / "bundles", dirs_exist_ok=True)
+        no_locks = shutil.ignore_patterns("*.lock.json")
+        shutil.copytree(BUNDLES, directory / "bundles", dirs_exist_ok=True, ignore=no_locks)
         for file in (directory / "bundles").glob("*.yml"):
             file.write_text(file.read_text().replace("../../../.testbed/vendor.asc", str(STATE / "vendor.asc")))
         self.inventory = directory / "inventory.yml"
         self.write_inventory()
+
+    def locks(self) -> t.List[pathlib.Path]:
+        return sorted(self.bundle.parent.glob("*.lock.json"))
+
+    def take_locks(self, snapshot: str) -> None:
+        """The locks of the run that made the nodes golden."""
+        for lock in (STATE / "locks" / snapshot).iterdir():
+            shutil.copy(lock, self.bundle.parent)
 
     def write_inventory(self, variables: t.Optional[t.Dict[str, t.Any]] = None) -> None:
         common = {
@@ -209,12 +218,21 @@ def snapshot_exists(name: str) -> bool:
 
 
 def golden_snapshot(node: Node, directory: pathlib.Path) -> str:
-    """Name of the snapshot of a golden node of this profile, made by a run of site.yml if it is not there yet."""
+    """Name of the snapshot of a golden node of this profile, made by a run of site.yml if it is not there yet.
+
+    The locks that the run made are kept with it: they belong to the wanted state that the node was marked for.
+    """
     name = "golden-%s-%s" % (node.profile, digest())
-    if not snapshot_exists(name):
+    locks = STATE / "locks" / name
+    if not (snapshot_exists(name) and locks.is_dir()):
         bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
         bed("reset", node.name, "bare")
-        run = Pool(directory, [node]).site()
+        pool = Pool(directory, [node])
+        run = pool.site()
         assert run.rc == 0, run.output
         bed("snapshot", node.name, name)
+        shutil.rmtree(locks, ignore_errors=True)
+        locks.mkdir(parents=True)
+        for lock in pool.locks():
+            shutil.copy(lock, locks)
     return name

@@ -5,43 +5,64 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 from poollib import Pool
 
-#: What a role manages, broken by hand -> the layer that the look must name.
-BREAKAGES = {
-    "rm /etc/modprobe.d/goldennode-blacklist.conf": "host_driver",
-    "echo '# mine' >> /etc/modprobe.d/goldennode-nvidia.conf": "device_nodes",
-    "rm /etc/udev/rules.d/70-goldennode-uvm.rules": "device_nodes",
-    "rm /etc/apt/preferences.d/goldennode": "packages",
-    "echo '// mine' >> /etc/apt/apt.conf.d/51goldennode": "packages",
-    "rm /etc/apt/sources.list.d/goldennode-*.sources": "packages",
-    "apt-mark unhold nvidia-container-toolkit": "packages",
-    "echo '# mine' >> /etc/systemd/system/goldennode-uvm.service": "host_driver",
-    "systemctl disable goldennode-uvm.service": "host_driver",
-    "systemctl disable --now nvidia-persistenced.service": "host_driver",
-    "systemctl stop docker.socket docker.service": "container_runtime",
-    "touch -d '+1 hour' /etc/docker/daemon.json && "
-    "sed -i 's/\"cdi\": *true/\"cdi\": false/' /etc/docker/daemon.json": "container_runtime",
-    "rm -f /var/run/cdi/nvidia.yaml /etc/cdi/nvidia.yaml": "container_runtime",
-    "touch /etc/initramfs-tools/conf.d/mine": "host_driver",
-    "rm /etc/ansible/facts.d/goldennode.fact": "policy",
-    "systemctl disable goldennode-agent.service": "policy",
-    "chmod 0600 /etc/systemd/system/goldennode-agent.service": "policy",
+#: What the roles manage, by the layer that answers for it: what breaks it by hand -> the check and entity that must say so.
+BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
+    "packages": {
+        "rm /etc/apt/preferences.d/goldennode": "packages.files /etc/apt/preferences.d/goldennode",
+        "echo '// mine' >> /etc/apt/apt.conf.d/51goldennode": "packages.files /etc/apt/apt.conf.d/51goldennode",
+        "rm /etc/apt/sources.list.d/goldennode-nvidia.sources": "packages.files /etc/apt/sources.list.d/goldennode-nvidia.sources",
+        "apt-mark unhold nvidia-container-toolkit": "packages.holds nvidia-container-toolkit",
+        "apt-mark unhold linux-image-amd64": "packages.holds linux-image-amd64",
+    },
+    "host_driver": {
+        "rm /etc/modprobe.d/goldennode-blacklist.conf": "host_driver.files /etc/modprobe.d/goldennode-blacklist.conf",
+        "echo '# mine' >> /etc/systemd/system/goldennode-uvm.service": "host_driver.files /etc/systemd/system/goldennode-uvm.service",
+        "systemctl disable goldennode-uvm.service": "host_driver.units goldennode-uvm.service",
+        "systemctl disable --now nvidia-persistenced.service": "host_driver.units nvidia-persistenced.service",
+        "touch /etc/initramfs-tools/conf.d/mine": "host_driver.initramfs",
+    },
+    "device_nodes": {
+        "echo '# mine' >> /etc/modprobe.d/goldennode-nvidia.conf": "device_nodes.files /etc/modprobe.d/goldennode-nvidia.conf",
+        "rm /etc/udev/rules.d/70-goldennode-uvm.rules": "device_nodes.files /etc/udev/rules.d/70-goldennode-uvm.rules",
+        "chmod 0640 /dev/nvidia-uvm-tools": "device_nodes.modes /dev/nvidia-uvm-tools",
+    },
+    "container_runtime": {
+        "sed -i 's/\"cdi\": *true/\"cdi\": false/' /etc/docker/daemon.json": "container_runtime.daemon_config",
+        "rm -f /var/run/cdi/nvidia.yaml": "container_runtime.cdi_spec",
+        "systemctl disable nvidia-cdi-refresh.path": "container_runtime.units nvidia-cdi-refresh.path",
+        "systemctl disable docker.service": "container_runtime.units docker.service",
+    },
+    "image": {
+        "docker image rm -f $(docker image ls -q)": "image.present",
+    },
+    "policy": {
+        "rm /etc/ansible/facts.d/goldennode.fact": "policy.files /etc/ansible/facts.d/goldennode.fact",
+        "chmod 0600 /etc/systemd/system/goldennode-agent.service": "policy.files /etc/systemd/system/goldennode-agent.service",
+        "systemctl disable goldennode-agent.service": "policy.units goldennode-agent.service",
+    },
 }  # fmt: skip
 
 
 def test_everything_that_a_role_manages_is_noticed_when_broken_by_hand(golden_a10: Pool) -> None:
-    """One after the other on one node, each mended by a run: what a look misses stays broken and fails the next."""
+    """Layer by layer on one node: each broken thing is named, none is passed over, and a run mends them all."""
     (node,) = golden_a10.nodes
-    for command, layer in BREAKAGES.items():
-        node.ssh(command)
+    for layer, breakages in BREAKAGES.items():
+        for command in breakages:
+            node.ssh(command)
         looked = golden_a10.verify()
         row = looked.report[node.name]
-        assert looked.rc != 0, "%s was not noticed\n%s" % (command, looked.output)
-        assert row["layer"] == layer, "%s: %s" % (command, row)
+        assert looked.rc != 0, "%s was not noticed\n%s" % (layer, looked.output)
+        assert row["layer"] == layer, row
+        said = {" ".join((finding["id"], finding["entity"])) for finding in row["findings"]}
+        for command, finding in breakages.items():
+            assert any(one.startswith(finding) for one in said), "%s: no %s among %s" % (command, finding, sorted(said))
         mended = golden_a10.site()
-        assert mended.rc == 0, "%s was not mended\n%s" % (command, mended.output)
+        assert mended.rc == 0, "%s was not mended\n%s" % (layer, mended.output)
 
 
 @pytest.mark.parametrize(
@@ -55,16 +76,14 @@ def test_everything_that_a_role_manages_is_noticed_when_broken_by_hand(golden_a1
 )  # fmt: skip
 def test_a_changed_variable_alone_is_applied(golden_a10: Pool, variables: dict, shows: str) -> None:
     (node,) = golden_a10.nodes
-    lock = golden_a10.site().rc  # the lock is written by the snapshot's bundle; make sure that it is there
-    assert lock == 0
-    before = {f.name: f.read_bytes() for f in golden_a10.bundle.parent.glob("*.lock.json")}
+    before = {lock.name: lock.read_bytes() for lock in golden_a10.locks()}
     golden_a10.write_inventory(variables)
     assert node.ssh(shows, check=False).returncode != 0
     run = golden_a10.site()
     assert run.rc == 0, run.output
     assert run.recap(node.name)["changed"] > 0
     node.ssh(shows)
-    assert {f.name: f.read_bytes() for f in golden_a10.bundle.parent.glob("*.lock.json")} == before
+    assert {lock.name: lock.read_bytes() for lock in golden_a10.locks()} == before
 
 
 def test_check_mode_on_a_bare_node_tells_all_and_changes_nothing(bare_a10: Pool) -> None:
@@ -87,7 +106,7 @@ def test_check_mode_on_a_bare_node_tells_all_and_changes_nothing(bare_a10: Pool)
         assert word in run.output, word
     assert run.recap(node.name)["changed"] > 0
     assert node.ssh(state).stdout == before
-    assert not list(bare_a10.bundle.parent.glob("*.lock.json"))
+    assert not bare_a10.locks()
 
 
 def test_what_only_looks_changes_nothing_and_says_so(golden_pair: Pool) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import pytest
 from poollib import Pool
 
-#: Every place where a run can die between two things that belong together: the task that is announced when it dies.
-BOUNDARIES = [
+#: Between two things that belong together: the task that is announced when the run dies.
+BOUNDARIES = ["Hold the driver", "Rebuild each initramfs", "Mark the node golden"]
+
+#: Every other place where one thing is done and the next is not.
+MORE_BOUNDARIES = [
     "Install and hold the kernel of the lock",
     "Blacklist the drivers",
     "Make sure that the group",
     "Install the driver at the versions",
-    "Hold the driver",
     "Write the unit that loads the driver",
-    "Rebuild each initramfs",
     "Install the Docker at the versions",
     "Hold the Docker",
     "Install the toolkit at the versions",
@@ -24,11 +25,10 @@ BOUNDARIES = [
     "Keep the CDI specification fresh",
     "Install the agent and the local fact",
     "Tell the agent",
-    "Mark the node golden",
 ]
 
 
-@pytest.mark.parametrize("task", BOUNDARIES)
+@pytest.mark.parametrize("task", BOUNDARIES + [pytest.param(task, marks=pytest.mark.slow) for task in MORE_BOUNDARIES])
 def test_a_killed_run_never_leaves_a_golden_node(bare_a10: Pool, task: str) -> None:
     (node,) = bare_a10.nodes
     bare_a10.run_killed_at(task)
