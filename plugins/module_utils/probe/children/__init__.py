@@ -9,7 +9,7 @@ that runs as nobody may not be able to read our files. Each prints what the pars
 
 from __future__ import annotations
 
-import importlib.abc
+import importlib.util
 import types
 import typing as t
 
@@ -18,7 +18,7 @@ def source(module: types.ModuleType) -> str:
     """The text of a child; also when this package is imported from a zip.
 
     The loader is asked, and not ``inspect``: that goes through linecache, which two threads of one look spoil for each
-    other ("could not get source code").
+    other ("could not get source code"). It is asked for the file: for the source Ansible's own loader answers in bytes.
     """
-    loader = t.cast(importlib.abc.InspectLoader, module.__loader__)
-    return t.cast(str, loader.get_source(module.__name__))
+    spec: t.Any = module.__spec__
+    return importlib.util.decode_source(spec.loader.get_data(module.__file__))
