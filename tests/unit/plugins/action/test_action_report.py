@@ -56,6 +56,7 @@ def test_a_row_for_every_host_and_what_is_known_of_it():
         "layer": "",
         "reason": "",
         "fix": "",
+        "findings": [],
         "message": "node1: golden.",
     }
     assert found["nodes"]["node2"]["failed"] is True

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What check mode tells of packages: every difference, once, and nothing where there is none."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Package
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.plan import package_changes
+
+NAME, VERSION = "nvidia-container-toolkit", "1.20.0-1"
+
+
+def present(*packages: Package) -> t.Dict[str, t.Any]:
+    """Installed packages in the very form in which a look returns them."""
+    return {package.name: to_plain(package) for package in packages}
+
+
+@pytest.mark.parametrize(
+    ("installed", "told"),
+    [
+        ((), ["nvidia-container-toolkit: install 1.20.0-1 and hold it"]),
+        ((Package(NAME, "1.19.1-1"),), ["nvidia-container-toolkit: 1.19.1-1 -> 1.20.0-1, and hold it"]),
+        ((Package(NAME, "1.20.1-1", held=True),), ["nvidia-container-toolkit: 1.20.1-1 -> 1.20.0-1, and hold it"]),
+        ((Package(NAME, VERSION),), ["nvidia-container-toolkit: hold 1.20.0-1"]),
+        ((Package(NAME, VERSION, held=True),), []),
+    ],
+    ids=["missing", "older", "newer and held", "not held", "as wanted"],
+)
+def test_one_package(installed: t.Tuple[Package, ...], told: t.List[str]) -> None:
+    assert package_changes(present(*installed), {NAME: VERSION}) == told
+
+
+def test_an_epoch_is_part_of_the_version() -> None:
+    found = package_changes(present(Package("docker.io", "26.1.4", held=True)), {"docker.io": "5:26.1.4"})
+    assert found == ["docker.io: 26.1.4 -> 5:26.1.4, and hold it"]
+
+
+def test_what_nothing_is_wanted_of_is_not_told() -> None:
+    assert package_changes(present(Package("vim", "2:9.1"), Package(NAME, VERSION, held=True)), {NAME: VERSION}) == []
+    assert package_changes(present(Package("vim", "2:9.1")), {}) == []
+
+
+def test_the_order_is_that_of_the_names() -> None:
+    wanted = {"libcuda1": "1", "docker-ce": "2", "containerd.io": "3"}
+    told = package_changes(present(Package("docker-ce", "2")), wanted)
+    assert told == ["containerd.io: install 3 and hold it", "docker-ce: hold 2", "libcuda1: install 1 and hold it"]
+
+
+def test_packages_that_could_not_be_read_are_not_called_missing() -> None:
+    assert package_changes(None, {"b": "2", "a": "1"}) == [
+        "a: wanted is 1, held; what is installed is not known",
+        "b: wanted is 2, held; what is installed is not known",
+    ]
