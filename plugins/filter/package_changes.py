@@ -10,6 +10,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.plan import package_changes
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 DOCUMENTATION = r"""
 name: package_changes
@@ -21,7 +22,8 @@ description:
 positional: _input, wanted
 options:
   _input:
-    description: C(evidence.packages.value) of M(goldennode.gpu.node_verify); V(none) counts as no package at all.
+    description:
+      - C(evidence.packages.value) of M(goldennode.gpu.node_verify); V(none) where the look could not read them.
     type: dict
     required: true
   wanted:
@@ -46,11 +48,11 @@ _value:
 
 
 def _package_changes(present: t.Any, wanted: t.Any) -> t.List[str]:
-    if not isinstance(wanted, t.Mapping) or not isinstance(present or {}, t.Mapping):
-        raise AnsibleFilterError(
-            "package_changes compares two dictionaries, got %r and %r" % (type(present), type(wanted))
-        )
-    return package_changes(present or {}, wanted)
+    present, wanted = plain(present), plain(wanted)
+    if not isinstance(present, (dict, type(None))) or not isinstance(wanted, dict):
+        kinds = type(present).__name__, type(wanted).__name__
+        raise AnsibleFilterError("package_changes compares two dictionaries, got %s and %s" % kinds)
+    return package_changes(present, wanted)
 
 
 class FilterModule:

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import typing as t
 
+Packages = t.Mapping[str, t.Mapping[str, t.Any]]
 
-def package_changes(present: t.Mapping[str, t.Mapping[str, t.Any]], wanted: t.Mapping[str, str]) -> t.List[str]:
+
+def package_changes(present: t.Optional[Packages], wanted: t.Mapping[str, str]) -> t.List[str]:
     """One sentence for each package that is not as the lock wants it.
 
-    :arg present: installed packages by name, each with ``version`` and ``held`` (the plain form of ``model.Package``)
+    :arg present: installed packages by name, each a plain ``model.Package``; None where they could not be read
     :arg wanted: full version by name
     """
+    if present is None:
+        return ["%s: wanted is %s, held; what is installed is not known" % item for item in sorted(wanted.items())]
     changes = []
     for name, version in sorted(wanted.items()):
         package = present.get(name)

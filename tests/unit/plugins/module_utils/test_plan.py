@@ -9,8 +9,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Package
-from ansible_collections.goldennode.gpu.plugins.module_utils.plain import to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Package, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plan import package_changes
 
 NAME, VERSION = "nvidia-container-toolkit", "1.20.0-1"
