@@ -9,7 +9,10 @@ import configparser
 import importlib.util
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tarfile
 
 import pytest
 
@@ -46,6 +49,37 @@ def test_both_locked_lists_are_of_the_same_tools_and_pin_exactly():
     direct = re.findall(r"^([A-Za-z0-9-]+)", (ROOT / "requirements/direct.txt").read_text(), re.MULTILINE)
     for locked in names:
         assert set(direct) <= locked
+
+
+def test_only_the_product_is_published(tmp_path):
+    """Also from a tree in which people work: what tools leave behind, at any depth, stays out."""
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "collections", "output", "__pycache__"))
+    for left in (
+        ".venv/bin/python",
+        ".mypy_cache/x",
+        "plugins/module_utils/.mypy_cache/x",
+        "collections/x",
+        "a.tar.gz",
+    ):
+        (tree / left).parent.mkdir(parents=True, exist_ok=True)
+        (tree / left).touch()
+    built = subprocess.run(
+        [sys.executable, "-m", "ansible", "galaxy", "collection", "build", "--output-path", str(tmp_path)],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    (path,) = tmp_path.glob("goldennode-gpu-*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+    made = {"MANIFEST.json", "FILES.json"}
+    assert {name.partition("/")[0] for name in names} - made == {
+        *("CHANGELOG.rst", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
+        *("bundles", "changelogs", "docs", "meta", "playbooks", "plugins", "roles"),
+    }
+    assert [name for name in names if "/." in name] == []
 
 
 @pytest.fixture
