@@ -55,17 +55,13 @@ def test_only_the_product_is_published(tmp_path):
     """Also from a tree in which people work: what tools leave behind, at any depth, stays out."""
     tree = tmp_path / "tree"
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "collections", "output", "__pycache__"))
-    for left in (
-        ".venv/bin/python",
-        ".mypy_cache/x",
-        "plugins/module_utils/.mypy_cache/x",
-        "collections/x",
-        "a.tar.gz",
-    ):
+    left_behind = (".venv/x", "plugins/module_utils/.mypy_cache/x", "collections/x", "goldennode-gpu-0.0.1.tar.gz")
+    for left in left_behind:
         (tree / left).parent.mkdir(parents=True, exist_ok=True)
         (tree / left).touch()
     built = subprocess.run(
         [sys.executable, "-m", "ansible", "galaxy", "collection", "build", "--output-path", str(tmp_path)],
+        check=False,
         cwd=tree,
         capture_output=True,
         text=True,
