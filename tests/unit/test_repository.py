@@ -60,7 +60,7 @@ def test_only_the_product_is_published(tmp_path):
         (tree / left).parent.mkdir(parents=True, exist_ok=True)
         (tree / left).touch()
     built = subprocess.run(
-        [sys.executable, "-m", "ansible", "galaxy", "collection", "build", "--output-path", str(tmp_path)],
+        [sys.executable, "-m", "ansible.cli.galaxy", "collection", "build", "--output-path", str(tmp_path)],
         check=False,
         cwd=tree,
         capture_output=True,
