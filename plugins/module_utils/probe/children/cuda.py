@@ -3,26 +3,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Child: initialise CUDA and count the devices, with the libcuda.so.1 that any program here gets.
 
-It also runs inside images, whose Python may be as old as 3.6: nothing here is newer.
+It also runs inside images, whose Python may be as old as 3.6: nothing here is newer. And images often come without
+compiled modules, so that a fresh container compiles each one that is imported, which took longer than all the rest of
+the script: only modules that Python has loaded anyway, and ctypes.
 """
 
 # A child process answers by printing; there is no module.
 # pylint: disable=ansible-bad-function
 
 import ctypes
-import json
 import os
-import re
-import typing as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typing as t
 
 LIBRARY = "libcuda.so.1"
 
 
 def main() -> None:
-    print(json.dumps(ask()), flush=True)
+    answer = ask()
+    print("{%s}" % ", ".join('"%s": %s' % (name, as_json(answer[name])) for name in sorted(answer)), flush=True)
 
 
-def ask() -> t.Dict[str, t.Any]:
+def ask() -> "t.Dict[str, t.Union[str, int, None]]":
     try:
         cuda = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -39,18 +43,33 @@ def ask() -> t.Dict[str, t.Any]:
     }
 
 
-def error_name(cuda: t.Any, code: int) -> str:
+def error_name(cuda: "t.Any", code: int) -> str:
     text = ctypes.c_char_p()
     if cuda.cuGetErrorName(code, ctypes.byref(text)) == 0 and text.value:
         return text.value.decode("ascii", "replace")
     return "CUDA error %d" % code
 
 
-def loaded_file() -> t.Optional[str]:
+def loaded_file() -> "t.Optional[str]":
     """The file that the linker has really taken; LD_LIBRARY_PATH and compat directories included."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        found = re.search(r"(/\S*/libcuda\.so\S*)$", maps.read(), re.MULTILINE)
-    return os.path.realpath(found.group(1)) if found else None
+        for line in maps:
+            path = line[line.find("/") :].rstrip("\n") if "/" in line else ""
+            if os.path.basename(path).startswith("libcuda.so"):
+                return os.path.realpath(path)
+    return None
+
+
+def as_json(value: "t.Union[str, int, None]") -> str:
+    """What json.dumps would give; importing json is most of what this program would cost."""
+    if value is None:
+        return "null"
+    if isinstance(value, int):
+        return "%d" % value
+    # What stands beyond \uffff is replaced: no path and no message of the linker has any.
+    special = ('"', "\\")
+    letters = [c if " " <= c <= "~" and c not in special else "\\u%04x" % min(ord(c), 0xFFFD) for c in value]
+    return '"%s"' % "".join(letters)
 
 
 if __name__ == "__main__":

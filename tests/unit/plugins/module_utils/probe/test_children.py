@@ -174,6 +174,25 @@ def test_a_libcuda_that_cannot_be_loaded_is_absent_only_when_it_is(words, absent
     assert reading.error == (None if absent else "libcuda.so.1 cannot be used: " + words)
 
 
+@pytest.mark.parametrize(
+    "value", [None, 0, 999, "", "/usr/lib/libcuda.so.580.159.03", 'a "b" \\ c\n\td \x7f \u00e9 \udce9']
+)
+def test_cuda_prints_what_json_reads(value, monkeypatch, capsys):
+    monkeypatch.setattr(cuda, "ask", lambda: {"code": 0, "error": value})
+    cuda.main()
+    assert json.loads(capsys.readouterr().out) == {"code": 0, "error": value}
+
+
+def test_cuda_imports_nothing_that_a_fresh_container_would_have_to_compile_first(tmp_path):
+    script = "import sys\nbefore = set(sys.modules)\n%s\nprint(*sorted(set(sys.modules) - before))" % children.source(
+        cuda
+    )
+    done = LocalHost().run([sys.executable, "-I", "-c", script], 30)
+    assert done.rc == 0, done.stderr
+    added = set(done.stdout.splitlines()[-1].split())
+    assert not added & {"json", "re", "typing", "enum", "functools", "collections"}
+
+
 # The reader of an initramfs
 
 
