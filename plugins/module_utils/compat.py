@@ -15,6 +15,7 @@ import datetime
 import typing as t
 
 from .bundle import PlatformBundle, Problem
+from .generations import LONG_TERM
 from .lock import version_numbers
 
 Numbers = t.Tuple[int, ...]
@@ -60,9 +61,6 @@ BRANCHES: t.Dict[int, Branch] = {
     615: Branch((13, 4), proprietary_modules=False),  # [2]
     620: Branch((13, 5), eol=(2029, 9), proprietary_modules=False),  # [V]
 }
-
-#: The branch to name when another one is needed: long-term support, and known to this table.
-LONG_TERM = ("580.159.03", "620.70.06")
 
 #: First driver of each CUDA release: the vendor's release notes [V] up to 13.1, then [2]. From 13.4 on the driver comes
 #: apart from the toolkit, and the branch that reports the level stands here [2].
@@ -300,95 +298,3 @@ def _newest_cuda(driver: str) -> t.Optional[Numbers]:
 
 def _dotted(numbers: t.Iterable[int]) -> str:
     return ".".join(str(number) for number in numbers)
-
-
-# --- GPUs ---------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Generation:
-    """What a generation of GPUs asks of the driver. Branches are first and last that know it, None where not known."""
-
-    name: str
-    min_branch: t.Optional[int] = None
-    max_branch: t.Optional[int] = None
-    needs_open: bool = False
-    needs_proprietary: bool = False
-
-
-#: Last branch for Maxwell, Pascal and Volta: 580 [V]. Open modules need a GSP, so Turing or newer [V]. Open only:
-#: Grace Hopper [V], Blackwell [2], and everything from branch 615 on. First branches: the floors of the MIG guide [V].
-GENERATIONS: t.Dict[str, Generation] = {
-    "maxwell": Generation("Maxwell", max_branch=580, needs_proprietary=True),
-    "pascal": Generation("Pascal", max_branch=580, needs_proprietary=True),
-    "volta": Generation("Volta", max_branch=580, needs_proprietary=True),
-    "turing": Generation("Turing"),
-    "ampere": Generation("Ampere", min_branch=450),
-    "ada": Generation("Ada"),
-    "hopper": Generation("Hopper", min_branch=525),
-    "grace_hopper": Generation("Grace Hopper", min_branch=525, needs_open=True),
-    "blackwell": Generation("Blackwell", min_branch=570, needs_open=True),
-    "rubin": Generation("Rubin", min_branch=615, needs_open=True),  # [2]
-}
-
-#: PCI device ids of vendor 10de, computed from the public list of PCI ids [V]. First match counts: the ranges of the
-#: generations lie inside each other.
-_DEVICES: t.Tuple[t.Tuple[int, int, t.Optional[str]], ...] = (
-    (0x2F80, 0x2F80, None),  # audio
-    (0x2F95, 0x2F98, None),  # Vera CPU
-    (0x2342, 0x2342, "grace_hopper"),
-    (0x1340, 0x1436, "maxwell"),
-    (0x1613, 0x1676, "maxwell"),
-    (0x174D, 0x17FD, "maxwell"),
-    (0x15C2, 0x15FF, "pascal"),
-    (0x1725, 0x172F, "pascal"),
-    (0x1B00, 0x1D56, "pascal"),
-    (0x1D81, 0x1DF6, "volta"),
-    (0x1E02, 0x1FF9, "turing"),
-    (0x2182, 0x21D1, "turing"),
-    (0x2080, 0x20FF, "ampere"),
-    (0x2200, 0x223F, "ampere"),
-    (0x2414, 0x25FB, "ampere"),
-    (0x2302, 0x23F0, "hopper"),
-    (0x2681, 0x28F8, "ada"),
-    (0x2900, 0x297E, "blackwell"),
-    (0x2980, 0x29F1, "blackwell"),
-    (0x2B00, 0x2B00, "blackwell"),
-    (0x2B85, 0x2F58, "blackwell"),
-    (0x3180, 0x31FE, "blackwell"),
-    (0x3200, 0x3340, "blackwell"),
-    (0x3000, 0x30C0, "rubin"),
-)
-
-
-def gpu_generation(device_id: str) -> t.Optional[str]:
-    """Key of GENERATIONS for a PCI device id (``2330``, with or without 0x); None when it is not known."""
-    try:
-        device = int(device_id, 16)
-    except ValueError:
-        return None
-    return next((generation for first, last, generation in _DEVICES if first <= device <= last), None)
-
-
-def flavour_problem(generation: t.Optional[str], flavour: str, branch: int) -> t.Optional[Problem]:
-    """Why this driver cannot drive this generation of GPUs; None when it can, or when the generation is not known."""
-    known = GENERATIONS.get(generation) if generation else None
-    if known is None:
-        return None
-    if known.max_branch is not None and branch > known.max_branch:
-        message = "has no support for %s GPUs: %d is the last branch that has" % (known.name, known.max_branch)
-        return Problem("driver.version", branch, message, "Use branch %d, flavour proprietary" % known.max_branch)
-    if known.min_branch is not None and branch < known.min_branch:
-        message = "has no support for %s GPUs: %d is the first branch that has" % (known.name, known.min_branch)
-        newer = next(version for version in LONG_TERM if version_numbers(version)[0] >= known.min_branch)
-        return Problem("driver.version", branch, message, "Use driver %s" % newer)
-    if known.needs_proprietary and flavour == "open":
-        message = (
-            "does not drive %s GPUs: the open kernel modules need a GPU System Processor (Turing and newer)"
-            % known.name
-        )
-        return Problem("driver.flavour", flavour, message, "Use proprietary, in the same branch (%d)" % branch)
-    if known.needs_open and flavour == "proprietary":
-        message = "does not drive %s GPUs: they need the open kernel modules" % known.name
-        return Problem("driver.flavour", flavour, message, "Use open, in the same branch (%d)" % branch)
-    return None

@@ -19,6 +19,7 @@ PURE = (
     "model.py",
     "bundle.py",
     "compat.py",
+    "generations.py",
     "packages.py",
     "desired.py",
     "lock.py",

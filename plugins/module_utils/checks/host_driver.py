@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..compat import flavour_problem, gpu_generation
+from ..generations import gpu_generation, misfit
 from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library, Reading
 from . import blockers, device_nodes, tools, units
 from . import gpus as g
@@ -155,10 +155,10 @@ def _flavour_problems(desired: Desired, evidence: Evidence, here: str) -> t.Iter
     wanted_flavour, branch = str(desired.lock["driver"]["flavour"]), int(driver_version(desired).partition(".")[0])
     for device in gpus(evidence.pci.value or ()):
         generation = gpu_generation(device.device)
-        problem = flavour_problem(generation, here, branch)
+        problem = misfit(generation, here, branch)
         if problem is None:
             continue
-        mended = here != wanted_flavour and flavour_problem(generation, wanted_flavour, branch) is None
+        mended = here != wanted_flavour and misfit(generation, wanted_flavour, branch) is None
         yield failed(
             device.address,
             expected="a module that drives this GPU",
