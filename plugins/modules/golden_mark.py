@@ -210,7 +210,7 @@ def _change(state: State, given: t.Mapping[str, t.Any]) -> Change:
     if given["state"] == "prepared":
         return marks.prepare(state, given["run"], Stored(desired, given["expected_gpus"]))
     if "evidence" not in given["look"]:
-        raise ValueError("look has no evidence: call goldennode.gpu.node_verify with evidence=true")
+        raise ValueError("look has no evidence: call goldennode.gpu.node_verify with evidence=always")
     # Judged anew, so that a mark rests on evidence and on nothing that was said of it.
     evidence = evidence_from_plain(given["look"]["evidence"])
     verdict = judge.run(desired, evidence, given["expected_gpus"])

@@ -53,9 +53,12 @@ options:
     type: int
     default: 60
   evidence:
-    description: Return everything that was read as well.
-    type: bool
-    default: false
+    description:
+      - Whether everything that was read is returned as well.
+      - V(when_not_golden) spares the controller the evidence of nodes with which nothing is to be done. It is large.
+    type: str
+    choices: [never, when_not_golden, always]
+    default: never
 """
 
 EXAMPLES = r"""
@@ -200,7 +203,7 @@ table:
       sample: 6.12.57+deb13-amd64
 evidence:
   description: Everything that was read, as RV(goldennode.gpu.node_info#module:evidence).
-  returned: when O(evidence=true)
+  returned: when O(evidence=always), or when O(evidence=when_not_golden) and the node is not golden
   type: dict
 """
 
@@ -227,7 +230,7 @@ def main() -> None:
             "expected_gpus": {"type": "int", "required": True},
             "scope": {"type": "str", "choices": ["full", "host", "fact"], "default": "full"},
             "timeout": {"type": "int", "default": 60},
-            "evidence": {"type": "bool", "default": False},
+            "evidence": {"type": "str", "choices": ["never", "when_not_golden", "always"], "default": "never"},
         },
         supports_check_mode=True,
         no_log=True,  # the arguments are long and would fill the journal of the node
@@ -261,7 +264,7 @@ def main() -> None:
         "platform": evidence.platform.value.key if evidence.platform.value else "",
         "table": table(evidence),
     }
-    if given["evidence"]:
+    if given["evidence"] == "always" or (given["evidence"] == "when_not_golden" and not result["golden"]):
         result["evidence"] = to_plain(evidence)
     module.exit_json(changed=False, **result)
 

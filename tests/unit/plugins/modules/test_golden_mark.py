@@ -98,7 +98,7 @@ def test_the_verdict_is_judged_anew_from_the_evidence(node: Node) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({**golden(), "look": {"verdict": {}}}, "evidence=true"),
+        ({**golden(), "look": {"verdict": {}}}, "evidence=always"),
         ({**PREPARED, "desired": {"digest": 5}}, "digest"),
         ({"state": "golden", "run": "run 1"}, "missing: desired, expected_gpus, look"),
         (PREPARED, "only the run that has revoked the mark may"),

@@ -82,10 +82,20 @@ def test_a_node_with_a_mark_that_holds_is_golden(node: Node) -> None:
 
 
 def test_a_healthy_node_without_a_mark_is_verified_and_not_golden(node: Node) -> None:
-    result = node.verify(evidence=True)
+    result = node.verify(evidence="always")
     assert (result["golden"], result["verified"], result["mark"]) == (False, True, None)
     assert result["mark_objection"] == "the node was never verified"
     assert result["evidence"] == to_plain(NODE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_golden", "of_others"),
+    [("never", False, False), ("when_not_golden", False, True), ("always", True, True)],
+)
+def test_evidence_is_returned_as_asked_for(node: Node, asked: str, of_golden: bool, of_others: bool) -> None:
+    assert ("evidence" in node.verify(evidence=asked)) == of_others
+    node.mark_golden()
+    assert ("evidence" in node.verify(evidence=asked)) == of_golden
 
 
 @pytest.mark.parametrize(
