@@ -70,7 +70,8 @@ class ActionModule(ActionBase):
 def _row(host: str, variables: t.Mapping[str, t.Any]) -> Row:
     look, failure = plain(variables.get("__goldennode_look")), plain(variables.get("__goldennode_failure"))
     prepared = variables.get("__goldennode_bundle")
-    return pool.row(host, look, failure, plain(prepared.get("expected_gpus")) if prepared else None)
+    expected = plain(prepared.get("expected_gpus")) if prepared else None
+    return pool.row(host, look, failure, expected, plain(variables.get("ansible_user")))
 
 
 def _write(path: str, report: t.Dict[str, t.Any]) -> None:

@@ -8,6 +8,7 @@ Controller only; plain data in, rows out.
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Finding
@@ -16,12 +17,19 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.table import GOLDEN
 Plain = t.Mapping[str, t.Any]
 
 
-def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected: t.Optional[int]) -> Row:
+def row(
+    node: str,
+    look: t.Optional[Plain],
+    failure: t.Optional[Plain],
+    expected: t.Optional[int],
+    user: t.Optional[str] = None,
+) -> Row:
     """The row of one host.
 
     :arg look: the last result of goldennode.gpu.node_verify, if there is one
     :arg failure: ``task`` and ``message`` of the task that failed, if one has
     :arg expected: how many GPUs the host shall have, if that is known
+    :arg user: who connects, if the inventory says so
     """
     look = look or {}
     if look.get("unreachable"):
@@ -33,7 +41,7 @@ def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected
         broken = _first_broken(look)
         layer = str(broken.get("layer", ""))
         reason = "%s: %s" % (failure["task"], failure["message"])
-        return Row(node, "failed", layer=layer, reason=reason, **seen)
+        return Row(node, "failed", layer=layer, reason=reason, fix=_first_aid(failure["message"], user), **seen)
     if not look:
         fix = "Look at the first error of the run"
         return Row(node, "not looked at", reason="The run ended before this host's turn", fix=fix, **seen)
@@ -47,6 +55,29 @@ def row(node: str, look: t.Optional[Plain], failure: t.Optional[Plain], expected
     broken = _first_broken(look)
     reason = Finding(**broken).words if broken else "The look gave no reason"
     return Row(node, "not golden", layer=str(broken.get("layer", "")), reason=reason, fix=broken.get("fix", ""), **seen)
+
+
+#: What Ansible itself says when a module cannot even start on a node -> what to do. Its words, of core 2.19 to 2.21.
+_FIRST_AID = (
+    (
+        r"sudo|become|su: |doas|password is required",
+        "%s cannot become root there. Allow it sudo, give its password by --ask-become-pass or "
+        "ansible_become_password, or connect as root",
+    ),
+    (
+        r"interpreter .* was not found|No python interpreters found|python3?: (command )?not found",
+        "Install Python 3.9 or newer on the node, on Debian and Ubuntu by: ansible NODE -b -m ansible.builtin.raw "
+        "-a 'apt-get update && apt-get install -y python3'; or set ansible_python_interpreter",
+    ),
+)
+
+
+def _first_aid(message: str, user: t.Optional[str]) -> str:
+    """What to do about a failure that is Ansible's own; empty for ours, which say it themselves."""
+    for pattern, fix in _FIRST_AID:
+        if re.search(pattern, message):
+            return fix.replace("%s", user or "The user who connects")
+    return ""
 
 
 _SHOWN = ("gpus", "driver", "toolkit", "docker")

@@ -28,8 +28,8 @@ def look(golden=False, verified=False, objection=None, first_broken=None, findin
     return {"golden": golden, "verified": verified, "mark_objection": objection, "verdict": verdict, "table": TABLE}
 
 
-def row(found, failure=None, expected=8):
-    return pool.row("node1", found, failure, expected)
+def row(found, failure=None, expected=8, user=None):
+    return pool.row("node1", found, failure, expected, user)
 
 
 def test_a_golden_node():
@@ -94,3 +94,23 @@ def test_a_look_that_failed_itself():
 def test_a_host_whose_turn_never_came():
     found = row(None, expected=None)
     assert (found.verdict, found.gpus, found.expected_gpus) == ("not looked at", None, None)
+
+
+@pytest.mark.parametrize(
+    ("message", "word"),
+    [
+        ("Task failed: Missing sudo password", "alice cannot become root"),
+        ("Task failed: Premature end of stream waiting for become success.\nalice is not in the sudoers file", "sudo"),
+        ("The module interpreter '/usr/bin/python3' was not found.", "apt-get install -y python3"),
+        ("No python interpreters found for host 'node1' (tried ['python3'])", "Install Python 3.9"),
+    ],
+)
+def test_what_ansible_says_of_a_node_where_nothing_can_start_gets_a_fix(message, word):
+    found = row({}, {"task": "Look at the whole chain", "message": message}, user="alice")
+    assert found.verdict == "failed"
+    assert message.split()[0] in found.reason
+    assert word in found.fix
+
+
+def test_a_failure_of_ours_says_its_fix_itself():
+    assert row({}, {"task": "Read the bundle", "message": "toolkitt: is not a key. Did you mean toolkit?"}).fix == ""
