@@ -20,7 +20,8 @@ from . import apt_text
 from .bundle import MISSING, PlatformBundle, Problem
 from .desired import deb822
 from .model import to_plain
-from .packages import DRIVER_GLOBS, Wanted, axis_of, choose, no_kernel, not_found, wanted
+from .package_names import DRIVER_GLOBS, axis_of
+from .packages import Wanted, choose, no_kernel, not_found, wanted
 from .probe.host import Command, Host, LocalHost
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

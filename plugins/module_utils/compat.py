@@ -16,7 +16,7 @@ import typing as t
 
 from .bundle import PlatformBundle, Problem
 from .generations import LONG_TERM
-from .lock import version_numbers
+from .version import version_numbers
 
 Numbers = t.Tuple[int, ...]
 

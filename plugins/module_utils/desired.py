@@ -14,8 +14,9 @@ import re
 import typing as t
 
 from .bundle import MISSING, Problem, digest_of
-from .lock import packages_of, version_numbers
+from .lock import packages_of
 from .model import Desired, ManagedFile
+from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
 HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark away, and is undone by the next run.\n"

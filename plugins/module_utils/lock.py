@@ -8,7 +8,6 @@ Pure. The shape is in docs/architecture.md; the file is written by machine and k
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from .bundle import MISSING, PlatformBundle, Problem, digest_of
@@ -113,9 +112,3 @@ def problems(lock: t.Any, bundle: PlatformBundle, path: str) -> t.List[Problem]:
         message = "was resolved from another state of the bundle %s for %s" % (bundle.bundle, bundle.platform)
         return [Problem(path, MISSING, message, RELOCK)]
     return []
-
-
-def version_numbers(version: str) -> t.Tuple[int, ...]:
-    """``580.159.03`` -> (580, 159, 3), ``26.1.5+dfsg1`` -> (26, 1, 5): the numbers at the front, to compare with."""
-    match = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(number) for number in match.group(0).split(".")) if match else ()

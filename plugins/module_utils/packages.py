@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which packages an axis of the bundle means on a platform, and to which axis a package belongs.
+"""Which packages an axis of the bundle means on a platform, and which of their versions are meant.
 
 Pure. Only the packages that must be named are listed: what they depend on enters the lock when the set is resolved.
 Names of NVIDIA's repository for Debian 13 are tried on the test bed's; those for Ubuntu follow the vendor's
@@ -15,7 +15,8 @@ import re
 import typing as t
 
 from .bundle import MISSING, Docker, Driver, Kernel, PlatformBundle, Problem
-from .lock import version_numbers
+from .package_names import TOOLKIT
+from .version import version_numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,56 +39,6 @@ class Wanted:
 #: From this branch on NVIDIA's names on Ubuntu carry no branch.
 _UBUNTU_PLAIN_NAMES = 590
 
-#: Patterns of the driver's packages, as apt takes them in a pin: the whole set, not those that somebody thought of.
-DRIVER_GLOBS = (
-    "nvidia-*",
-    "libnvidia-*",
-    "libcuda1",
-    "libcudadebugger1",
-    "libnvcuvid1",
-    "libnvoptix1",
-    "firmware-nvidia-gsp",
-    "cuda-drivers*",
-    "linux-modules-nvidia-*",
-    "linux-objects-nvidia-*",
-    "linux-signatures-nvidia-*",
-    "xserver-xorg-video-nvidia*",
-)
-
-_TOOLKIT = (
-    "nvidia-container-toolkit",
-    "nvidia-container-toolkit-base",
-    "libnvidia-container-tools",
-    "libnvidia-container1",
-)
-_FABRIC = r"nvidia-fabric-?manager(-\d+)?(-dev)?"
-#: NVIDIA's name in front, and not part of a driver: toolkit, CUDA, tools, pins.
-_NOT_DRIVER = re.compile(
-    r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|imex|nscq|visual-profiler"
-    r"|profiler|texture-tools|installer-cleanup|support$)|nvidia-openjdk"
-)
-_DRIVER = re.compile("|".join(glob.replace("*", ".*") for glob in DRIVER_GLOBS))
-_DOCKER = re.compile(r"docker-ce(-cli|-rootless-extras)?|containerd\.io|docker\.io|docker-cli|containerd|runc")
-_KERNEL = re.compile(r"linux-(image|headers|modules|modules-extra|kbuild|generic|virtual|main-modules)(-.+)?")
-
-
-def axis_of(name: str) -> t.Optional[str]:
-    """The axis of the lock that a package belongs to; None for a package that this collection does not move."""
-    if name in _TOOLKIT:
-        return "toolkit"
-    if re.fullmatch(_FABRIC, name):
-        return "fabric_manager"
-    if belongs_to_driver_set(name):
-        return "driver"
-    if _DOCKER.fullmatch(name):
-        return "docker"
-    return "kernel" if _KERNEL.fullmatch(name) else None
-
-
-def belongs_to_driver_set(name: str) -> bool:
-    """Whether a package carries a part of the driver, and so must have the driver's version or must not be there."""
-    return bool(_DRIVER.fullmatch(name)) and not _NOT_DRIVER.match(name) and not re.fullmatch(_FABRIC, name)
-
 
 def wanted(bundle: PlatformBundle) -> t.Dict[str, t.Tuple[Wanted, ...]]:
     """The packages to name, for each axis that is made of packages.
@@ -108,7 +59,7 @@ def wanted(bundle: PlatformBundle) -> t.Dict[str, t.Tuple[Wanted, ...]]:
 
 def toolkit_packages(version: str) -> t.Tuple[Wanted, ...]:
     """All four at one version: naming only the first lets apt take newer ones for the rest."""
-    return tuple(Wanted((name,), version) for name in _TOOLKIT)
+    return tuple(Wanted((name,), version) for name in TOOLKIT)
 
 
 def fabric_packages(version: str) -> t.Tuple[Wanted, ...]:

@@ -20,6 +20,7 @@ PURE = (
     "bundle.py",
     "compat.py",
     "generations.py",
+    "package_names.py",
     "packages.py",
     "desired.py",
     "lock.py",
@@ -32,7 +33,9 @@ PURE = (
     "dockerd_flags.py",
     "apt_text.py",
     "registry.py",
+    "summary.py",
     "table.py",
+    "version.py",
     "parse",
     "checks",
 )

@@ -9,16 +9,11 @@ import re
 import typing as t
 
 from ..model import Desired, Evidence, Finding, Package, Platform
+from ..package_names import has_driver_version
 from . import wanted
 from .outcome import all_passed, failed, passed
 from .wanted import RUN_SITE
 
-#: Packages that must be of the driver's own version wherever they are installed. What merely carries the vendor's name
-#: and a version of its own (toolkit, modprobe, settings, persistenced, pinning) is not among them.
-_DRIVER_FAMILY = re.compile(
-    r"(?:lib)?nvidia-(?!container|modprobe|settings|persistenced|xconfig|prime|driver-pinning|driver-assistant|egl-|"
-    r"fabricmanager|imex|cdi|vaapi).+|kmod-nvidia.*|libcuda1|libnvcuvid1|libnvoptix1|cuda-drivers.*|xserver-xorg-video-nvidia.*"
-)
 _DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3}\.\d{2,3}(?:\.\d{2})?)(?=[-+~]|$)")
 
 
@@ -112,7 +107,7 @@ def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional
             repair="roles",
         )
         for name, package in sorted(there.items())
-        if name not in want and _DRIVER_FAMILY.fullmatch(name) and _other_driver(package.version, driver)
+        if name not in want and has_driver_version(name) and _other_driver(package.version, driver)
     ]
     return all_passed(problems, "no package of another driver is installed")
 

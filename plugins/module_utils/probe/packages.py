@@ -8,18 +8,16 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, Package, Reading
+from ..package_names import DRIVER_GLOBS
 from ..parse import dpkg
 from .host import Host
 
 #: Names of packages that can break a node although no lock names them.
 PATTERNS = (
-    "nvidia-*",
-    "libnvidia-*",
+    *DRIVER_GLOBS,
     "libcuda*",
-    "cuda-drivers*",
     "cuda-compat*",
     "firmware-nvidia*",
-    "xserver-xorg-video-nvidia*",
     "linux-image-*",
     "linux-headers-*",
     "linux-modules-*",

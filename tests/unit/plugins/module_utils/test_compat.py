@@ -10,7 +10,7 @@ import datetime
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import compat
-from ansible_collections.goldennode.gpu.plugins.module_utils.lock import version_numbers
+from ansible_collections.goldennode.gpu.plugins.module_utils.version import version_numbers
 from ansible_collections.goldennode.gpu.tests.unit.bundles import platform_bundle
 
 TODAY = datetime.date(2026, 11, 30)

@@ -90,20 +90,3 @@ def test_a_changed_bundle_makes_its_lock_unfit():
 def test_packages_of_all_axes_together():
     assert len(locks.packages_of(made())) == 5
     assert "linux-image-6.12.57+deb13-amd64" not in locks.packages_of(made(), kernel=False)
-
-
-@pytest.mark.parametrize(
-    ("version", "numbers"),
-    [
-        ("580.159.03", (580, 159, 3)),
-        ("26.1.5+dfsg1", (26, 1, 5)),
-        ("6.12.57+deb13-amd64", (6, 12, 57)),
-        ("7.0.0-15-generic", (7, 0, 0)),
-        ("615", (615,)),
-        ("1.20.", (1, 20)),
-        ("", ()),
-        ("v1", ()),
-    ],
-)
-def test_numbers_of_a_version(version, numbers):
-    assert locks.version_numbers(version) == numbers

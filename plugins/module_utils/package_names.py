@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""To which axis of the lock a package belongs, by its name.
+
+Pure, and apart from ``packages``, which a node never needs: the checks ask the same questions in every look.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+#: Patterns of the driver's packages, as apt takes them in a pin: the whole set, not those that somebody thought of.
+DRIVER_GLOBS = (
+    "nvidia-*",
+    "libnvidia-*",
+    "libcuda1",
+    "libcudadebugger1",
+    "libnvcuvid1",
+    "libnvoptix1",
+    "firmware-nvidia-gsp",
+    "cuda-drivers*",
+    "linux-modules-nvidia-*",
+    "linux-objects-nvidia-*",
+    "linux-signatures-nvidia-*",
+    "xserver-xorg-video-nvidia*",
+)
+
+TOOLKIT = (
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+)
+_FABRIC = r"nvidia-fabric-?manager(-\d+)?(-dev)?"
+#: NVIDIA's name in front, and not part of a driver: toolkit, CUDA, tools, pins.
+_NOT_DRIVER = re.compile(
+    r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|imex|nscq|visual-profiler"
+    r"|profiler|texture-tools|installer-cleanup|support$)|nvidia-openjdk"
+)
+#: Parts of the driver that distributions keep in sources of their own, with versions of their own.
+_OWN_VERSION = re.compile(r"nvidia-(modprobe|persistenced|settings|xconfig)")
+_DRIVER = re.compile("|".join(glob.replace("*", ".*") for glob in DRIVER_GLOBS))
+_DOCKER = re.compile(r"docker-ce(-cli|-rootless-extras)?|containerd\.io|docker\.io|docker-cli|containerd|runc")
+_KERNEL = re.compile(r"linux-(image|headers|modules|modules-extra|kbuild|generic|virtual|main-modules)(-.+)?")
+
+
+def axis_of(name: str) -> t.Optional[str]:
+    """The axis of the lock that a package belongs to; None for a package that this collection does not move."""
+    if name in TOOLKIT:
+        return "toolkit"
+    if re.fullmatch(_FABRIC, name):
+        return "fabric_manager"
+    if belongs_to_driver_set(name):
+        return "driver"
+    if _DOCKER.fullmatch(name):
+        return "docker"
+    return "kernel" if _KERNEL.fullmatch(name) else None
+
+
+def belongs_to_driver_set(name: str) -> bool:
+    """Whether a package carries a part of the driver, and so moves with it."""
+    return bool(_DRIVER.fullmatch(name)) and not _NOT_DRIVER.match(name) and not re.fullmatch(_FABRIC, name)
+
+
+def has_driver_version(name: str) -> bool:
+    """Whether a package must have the driver's own version wherever it is installed."""
+    return belongs_to_driver_set(name) and not _OWN_VERSION.fullmatch(name)
