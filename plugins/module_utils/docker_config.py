@@ -21,8 +21,10 @@ import time
 import typing as t
 
 from . import daemon_json, docker_record, dockerd_flags
+from .probe.docker import DOCKER
 from .probe.host import Command
 from .system import System, known, said
+from .version import version_numbers
 
 UNIT = "docker.service"
 CONSENT = "docker_allow_restart"
@@ -276,7 +278,7 @@ def in_force(info: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.
         elif path == ("default-runtime",):
             told[path] = info.get("DefaultRuntime") == value
         elif path == ("features", "cdi"):
-            tells = _numbers(str(info.get("ServerVersion"))) >= _TELLS_CDI_SINCE
+            tells = version_numbers(str(info.get("ServerVersion"))) >= _TELLS_CDI_SINCE
             told[path] = bool(info.get("CDISpecDirs")) == value if tells else None
         elif path == ("live-restore",):
             told[path] = info.get("LiveRestoreEnabled") == value
@@ -420,16 +422,10 @@ def _version(system: System) -> t.Optional[t.Tuple[int, ...]]:
     ran = system.run(["dockerd", "--version"], _COMMAND_TIMEOUT)
     if ran.missing:
         return None
-    version = _numbers(ran.stdout.partition("version ")[2])
+    version = version_numbers(ran.stdout.partition("version ")[2])
     if not version:
         raise DockerConfigError("the version of dockerd cannot be read: %s" % said(ran))
     return version
-
-
-def _numbers(version: str) -> t.Tuple[int, ...]:
-    """``26.1.5+dfsg1, build a72d7cd`` -> (26, 1, 5)."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
 def _unit(system: System) -> Unit:
@@ -470,8 +466,8 @@ def _arguments(system: System, shown: t.Mapping[str, t.Sequence[str]]) -> t.List
 
 
 def _info(system: System) -> t.Tuple[t.Optional[t.Dict[str, t.Any]], str]:
-    """docker info of the default context, or why there is none."""
-    ran = system.run(["docker", "--context", "default", "info", "--format", "{{json .}}"], _COMMAND_TIMEOUT)
+    """docker info of the engine that the probe asks too, or why there is none."""
+    ran = system.run([*DOCKER, "info", "--format", "{{json .}}"], _COMMAND_TIMEOUT)
     try:
         info = json.loads(ran.stdout) if ran.stdout else None
     except ValueError:
