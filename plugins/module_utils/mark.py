@@ -227,6 +227,7 @@ def prepare(state: State, run: str, stored: Stored) -> Change:
 
 def golden(state: State, run: str, desired: Desired, verdict: Verdict, evidence: Evidence) -> Change:
     """The last thing that a run does."""
+    _need_whole_look(evidence)
     if not verdict.golden:
         raise MarkRefused(
             "the verdict is not golden: the layer %s is broken. Mend it and verify again before marking."
@@ -269,6 +270,12 @@ def _proven(run: str, desired: Desired, verdict: Verdict, evidence: Evidence) ->
     )
 
 
+def _need_whole_look(evidence: Evidence) -> None:
+    """A cheap look leaves checks out: all that it asked may pass with no GPU ever touched."""
+    if evidence.scope != "full":
+        raise MarkRefused("a look of scope %s proves no GPU; a mark needs one of scope full" % evidence.scope)
+
+
 def _need_own_revocation(state: State, run: str, what: str) -> None:
     mark = state.mark()
     old = mark.value
@@ -300,6 +307,7 @@ def suspend(state: State, reason: str) -> Change:
 def restore(state: State, desired: Desired, verdict: Verdict, evidence: Evidence) -> Change:
     """The agent gives a mark back: where the boot alone has changed, or where it had suspended the mark itself."""
     old = state.mark().value
+    _need_whole_look(evidence)
     if not verdict.golden:
         raise MarkRefused("the verdict is not golden: the layer %s is broken" % verdict.first_broken)
     if old is None or old.state == REVOKED:

@@ -102,6 +102,22 @@ def test_a_verdict_that_is_not_golden_gives_no_mark(state: State, verdict_of: Ev
     assert present(state).state == "revoked"
 
 
+def test_a_cheap_look_gives_no_mark_although_all_that_it_asked_passes(state: State) -> None:
+    marks.revoke(state, RUN, "r")
+    marks.prepare(state, RUN, STORED)
+    cheap = healthy.cheap(NODE)
+    assert judged(cheap).golden
+    with pytest.raises(MarkRefused, match="scope fact proves no GPU"):
+        marks.golden(state, RUN, WANTED, judged(cheap), cheap)
+    assert present(state).state == "revoked"
+
+
+def test_the_agent_gives_nothing_back_for_a_cheap_look(golden: State) -> None:
+    cheap = healthy.cheap(rebooted())
+    with pytest.raises(MarkRefused, match="scope fact"):
+        marks.restore(golden, WANTED, judged(cheap), cheap)
+
+
 def test_a_node_that_was_never_revoked_gets_no_mark(state: State) -> None:
     with pytest.raises(MarkRefused, match="the node has no mark"):
         marks.prepare(state, RUN, STORED)
