@@ -73,10 +73,10 @@ def without_desired(evidence: Evidence, expected_gpus: t.Optional[int], platform
 
 
 def refusals(desired: t.Optional[Desired], evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Tuple[Finding, ...]:
-    """What only a person can mend, and what is to be said before a role changes anything.
+    """What only a person can mend, or nobody knows, and what is to be said before a role changes anything.
 
     A verdict names the first broken layer alone. A bare node is broken early, and a malformed daemon.json must not come
-    up after the driver was installed.
+    up after the driver was installed. Nor may a driver go on a machine of which nobody knows whether it has a GPU.
     """
     ids = _PRECONDITIONS if desired else (*_WITHOUT_DESIRED, "container_runtime.daemon_config")
     found = (
@@ -85,7 +85,21 @@ def refusals(desired: t.Optional[Desired], evidence: Evidence, expected_gpus: t.
         if check.id in ids
         for finding in judge(check, desired or _NOTHING, evidence, expected_gpus)
     )
-    return tuple(finding for finding in found if finding.status == "fail" and finding.repair == "manual")
+    return tuple(
+        _refusal(finding)
+        for finding in found
+        if (finding.status == "fail" and finding.repair == "manual")
+        or (finding.status == "unknown" and finding.required)
+    )
+
+
+def _refusal(finding: Finding) -> Finding:
+    """With words for people, which an unknown finding need not have."""
+    return dataclasses.replace(
+        finding,
+        cause=finding.cause or "%s is not known: %s." % (finding.id, finding.actual),
+        fix=finding.fix or "Mend what keeps it from being read; until then nothing is changed on this node.",
+    )
 
 
 def conclude(findings: t.Sequence[Finding]) -> Verdict:

@@ -158,6 +158,7 @@ refusals:
   description:
     - Findings, of whatever layer, that only a person can mend and that must be mended before a role changes anything.
       No GPU, a GPU missing or lost, a platform that is not the bundle's, WSL, a C(daemon.json) that cannot be read.
+    - Also those of the same checks that are not known, since a run must not guess whether a host is a GPU node.
   returned: always
   type: list
   elements: dict

@@ -202,6 +202,20 @@ def test_what_only_a_person_can_mend_is_said_at_once_in_whatever_layer(node: Nod
     assert refused(node.verify(desired=desired)) == ["hardware.gpu_present", "hardware.gpu_count"]
 
 
+@pytest.mark.parametrize("desired", [ARGUMENTS["desired"], {}])
+def test_a_node_of_which_nobody_knows_whether_it_has_gpus_is_refused(node: Node, desired: t.Dict[str, t.Any]) -> None:
+    node.evidence = healthy.unreadable(NODE, "pci")
+    result = node.verify(desired=desired)
+    assert refused(result)[:2] == ["hardware.gpu_present", "hardware.gpu_count"]
+    assert "pci was unreadable" in result["refusals"][0]["cause"]
+    assert result["refusals"][0]["fix"]
+
+
+def test_a_kernel_log_that_cannot_be_read_refuses_nothing(node: Node) -> None:
+    node.evidence = healthy.unreadable(NODE, "kernel_log")
+    assert refused(node.verify()) == []
+
+
 def test_wsl_and_other_platforms_are_refused(node: Node) -> None:
     platform = NODE.platform.value
     assert platform is not None
