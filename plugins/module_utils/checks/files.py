@@ -45,7 +45,7 @@ def _judge(layer: str, desired: Desired, evidence: Evidence) -> t.List[Finding]:
     mine = [file for _path, file in sorted(desired.files.items()) if layer_of(file) == layer]
     there = evidence.files.value or {}
     problems = (problem for file in mine for problem in _problems(file, there.get(file.path)))
-    return all_passed(problems, "%d managed files are as the %s" % (len(mine), "roles write them"))
+    return all_passed(problems, "%d managed files are as the roles write them" % len(mine))
 
 
 def _problems(wanted: ManagedFile, there: t.Optional[FileState]) -> t.Iterator[Finding]:

@@ -14,6 +14,7 @@ import typing as t
 from ..model import ContainerLook, CudaInit, Desired, Evidence, Finding, GpuTool, Library
 from . import start_errors, tools
 from .device_nodes import UVM_MINORS
+from .host_driver import LIBRARIES
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, driver_version, injections
 
@@ -78,6 +79,8 @@ def _same_gpus(way: str, answer: GpuTool, want: t.Sequence[str]) -> Finding:
 
 def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     want = driver_version(desired)
+    # By cuda_compat: forward the image's own libcuda is what the bundle asks for; whether it works, a CUDA call shows.
+    forward = desired.lock["image"].get("cuda_compat") == "forward"
 
     def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
         if not look.libraries.known:
@@ -86,7 +89,8 @@ def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
         there = look.libraries.value or {}
         problems = (
             problem
-            for name in ("libcuda.so.1", "libnvidia-ml.so.1")
+            for name in LIBRARIES
+            if not (forward and name == "libcuda.so.1" and _is_compat(there.get(name)))
             for problem in _library_problem(way, name, want, there.get(name))
         )
         yield from list(problems) or [passed("the host's libraries, %s" % want, way)]
@@ -97,7 +101,7 @@ def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
 def _library_problem(way: str, name: str, want: str, there: t.Optional[Library]) -> t.Iterator[Finding]:
     if there is not None and there.version == want:
         return
-    compat = there is not None and "/compat/" in there.target + there.path
+    compat = _is_compat(there)
     if there is None:
         actual, cause = "not found", "%s was not given into the container." % name
     else:
@@ -116,6 +120,11 @@ def _library_problem(way: str, name: str, want: str, there: t.Optional[Library])
         fix=tools.CUDA_ERRORS[804][1] if compat else RUN_SITE,
         repair="manual" if compat else "roles",
     )
+
+
+def _is_compat(there: t.Optional[Library]) -> bool:
+    """Whether a library comes from the image's cuda-compat package."""
+    return there is not None and "/compat/" in there.target + there.path
 
 
 def device_nodes(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

@@ -13,8 +13,7 @@ import typing as t
 
 from ..model import ContainerLook, Desired, Evidence
 from . import wanted
-
-RUN_SITE = wanted.RUN_SITE
+from .wanted import RUN_SITE
 
 
 class StartError(t.NamedTuple):

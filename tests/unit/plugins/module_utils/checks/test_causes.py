@@ -753,6 +753,18 @@ def test_cuda_compat_that_shadows_the_hosts_library() -> None:
     assert "forward compatibility" in only(evidence, "image.cuda").cause
 
 
+def test_cuda_compat_that_the_bundle_asks_for() -> None:
+    """cuda_compat: forward lets the image bring its libcuda, and nothing else."""
+    wanted = healthy.desired(of_lock=healthy.lock(image={"cuda_compat": "forward"}))
+    folder = "/usr/local/cuda/compat"
+    compat = Library("libcuda.so.1", folder + "/libcuda.so.1", folder + "/libcuda.so.595.45.04")
+    there = {**libraries(healthy.DRIVER), "libcuda.so.1": compat}
+    evidence = healthy.container(healthy.evidence("a10", wanted), "runtime", libraries=Reading(there))
+    assert judged(evidence, wanted).golden
+    old = healthy.container(evidence, "runtime", libraries=Reading(libraries("550.54.14")))
+    assert {f.status for f in of(old, "image.libraries", wanted)} == {"fail"}
+
+
 def test_a_node_that_is_not_in_the_container() -> None:
     nodes = tuple(n for n in NODE.device_nodes.value or () if n.path != "/dev/nvidia-uvm")
     finding = only(healthy.container(NODE, "cdi", device_nodes=Reading(nodes)), "image.device_nodes")
