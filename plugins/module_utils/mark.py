@@ -177,6 +177,10 @@ class State:
         """The agent's last answer, for people and for monitoring."""
         self._put("last.json", None, dict(last))
 
+    def put_docker(self, record: t.Mapping[str, t.Any]) -> None:
+        """For which start of Docker the wanted settings are known to be in force."""
+        self._put("docker.json", self._read("docker.json").value, dict(record))
+
     def _read(self, name: str) -> Reading[t.Dict[str, t.Any]]:
         text = self._system.read(self.path(name))
         if text.value is None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import agent, verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
+from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import State, Stored
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, DriverLoaded, Evidence, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
@@ -73,6 +75,22 @@ def test_a_reboot_is_verified_and_the_mark_given_back(node: Node) -> None:
     assert node.fact()["golden"] is False
     assert node.verify() == (True, "golden: the mark was given back")
     assert node.fact()["golden"] is True
+
+
+def test_after_a_boot_docker_is_known_to_have_its_settings(node: Node) -> None:
+    """Docker has another invocation then, and a log option of the user must not look like a restart that is due."""
+    units = dict(NODE.units.value or {})
+    units["docker.service"] = dataclasses.replace(units["docker.service"], invocation="the start after the boot")
+    node.evidence = healthy.known(REBOOTED, units=units)
+    assert node.verify()[0]
+    record = json.loads(pathlib.Path(node.state.path("docker.json")).read_text())
+    assert record == fingerprint("the start after the boot", WANTED.daemon)
+
+
+def test_nothing_is_said_of_docker_where_the_node_is_not_golden(node: Node) -> None:
+    node.evidence = OLD_DRIVER
+    assert not node.verify()[0]
+    assert not pathlib.Path(node.state.path("docker.json")).exists()
 
 
 def test_a_node_that_broke_is_suspended_and_given_back_when_it_is_mended(node: Node) -> None:
