@@ -245,7 +245,10 @@ class DockerEngine:
 
 @dataclasses.dataclass(frozen=True)
 class FileState:
-    """One regular file: ``sha256`` in hex, ``mode`` as permission bits, ``mtime`` in seconds since the epoch."""
+    """One regular file: ``sha256`` in hex, ``mode`` as permission bits.
+
+    ``mtime`` is when content or status changed last, in seconds since the epoch: a copy may be given any older time.
+    """
 
     path: str
     sha256: str

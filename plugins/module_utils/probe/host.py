@@ -225,7 +225,9 @@ class LocalHost:
         except OSError as error:
             return _unreadable(path, error)
         mode = stat_bits.S_IMODE(status.st_mode)
-        return Reading(FileState(path, digest.hexdigest(), mode, status.st_uid, status.st_gid, status.st_mtime))
+        # A copy that keeps the time of its source must not look old.
+        changed = max(status.st_mtime, status.st_ctime)
+        return Reading(FileState(path, digest.hexdigest(), mode, status.st_uid, status.st_gid, changed))
 
     def hostname(self) -> str:
         return os.uname().nodename
