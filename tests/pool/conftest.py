@@ -9,7 +9,7 @@ import pathlib
 import typing as t
 
 import pytest
-from poollib import Node, Pool, bed, golden_snapshot
+from poollib import Node, Pool, bed, golden_snapshots
 
 A10 = Node("ptest1", "a10", 22241)
 H100 = Node("ptest2", "h100x8", 22242)
@@ -17,7 +17,7 @@ H100 = Node("ptest2", "h100x8", 22242)
 
 @pytest.fixture(scope="session")
 def golden_names(tmp_path_factory: pytest.TempPathFactory) -> t.Dict[str, str]:
-    return {n.name: golden_snapshot(n, tmp_path_factory.mktemp("golden")) for n in (A10, H100)}
+    return golden_snapshots([A10, H100], tmp_path_factory.mktemp("golden"))
 
 
 def _fresh(node: Node, snapshot: str) -> None:

@@ -217,22 +217,25 @@ def snapshot_exists(name: str) -> bool:
     return done.returncode == 0
 
 
-def golden_snapshot(node: Node, directory: pathlib.Path) -> str:
-    """Name of the snapshot of a golden node of this profile, made by a run of site.yml if it is not there yet.
+def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path) -> t.Dict[str, str]:
+    """Names of the snapshots of golden nodes by node, made by one run of site.yml where they are not there yet.
 
-    The locks that the run made are kept with it: they belong to the wanted state that the node was marked for.
+    The locks that the run made are kept with them: they belong to the wanted state that the nodes were marked for.
     """
-    name = "golden-%s-%s" % (node.profile, digest())
-    locks = STATE / "locks" / name
-    if not (snapshot_exists(name) and locks.is_dir()):
-        bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
+    names = {node.name: "golden-%s-%s" % (node.profile, digest()) for node in nodes}
+    if all(snapshot_exists(name) and (STATE / "locks" / name).is_dir() for name in names.values()):
+        return names
+    bed("up", *("%s=%s:%d" % (node.name, node.profile, node.port) for node in nodes))
+    for node in nodes:
         bed("reset", node.name, "bare")
-        pool = Pool(directory, [node])
-        run = pool.site()
-        assert run.rc == 0, run.output
-        bed("snapshot", node.name, name)
+    pool = Pool(directory, nodes)
+    run = pool.site()
+    assert run.rc == 0, run.output
+    for node in nodes:
+        bed("snapshot", node.name, names[node.name])
+        locks = STATE / "locks" / names[node.name]
         shutil.rmtree(locks, ignore_errors=True)
         locks.mkdir(parents=True)
         for lock in pool.locks():
             shutil.copy(lock, locks)
-    return name
+    return names
