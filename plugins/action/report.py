@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import typing as t
 
 from ansible.errors import AnsibleActionFail
@@ -14,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.color import stringc
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row, render
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool, whole_file
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 _COLOURS = {"good": "green", "bad": "red"}
@@ -75,13 +76,9 @@ def _row(host: str, variables: t.Mapping[str, t.Any]) -> Row:
 
 
 def _write(path: str, report: t.Dict[str, t.Any]) -> None:
-    """For machines: the same rows as JSON. Whole or not at all."""
-    temporary = "%s.%d" % (path, os.getpid())
+    """For machines: the same rows as JSON."""
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(report, file, indent=1)
-            file.write("\n")
-        os.replace(temporary, path)
+        whole_file.write(pathlib.Path(path), (json.dumps(report, indent=1) + "\n").encode("utf-8"))
     except OSError as error:
         raise AnsibleActionFail(
             "path: %s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)

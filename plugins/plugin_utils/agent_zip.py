@@ -14,11 +14,11 @@ import importlib.metadata
 import io
 import os
 import pathlib
-import tempfile
 import typing as t
 import zipfile
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Problem
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import whole_file
 
 MODULE_UTILS = pathlib.Path(__file__).resolve().parent.parent / "module_utils"
 
@@ -46,7 +46,8 @@ def build(nvidia_ml_py: str, cache: t.Optional[pathlib.Path] = None) -> t.Tuple[
     path = (cache or _cache_directory()) / ("agent-%s.pyz" % digest)
     try:
         if not path.is_file() or path.read_bytes() != content:
-            _write(path, content)
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            whole_file.write(path, content)
     except OSError as error:
         fix = "Make it writable, or set XDG_CACHE_HOME to a directory that is"
         raise AgentError(Problem(str(path), MISSING, "cannot be written: %s" % error.strerror, fix)) from error
@@ -91,16 +92,3 @@ def pack(module_utils: pathlib.Path, pynvml_py: bytes) -> bytes:
 def _cache_directory() -> pathlib.Path:
     base = os.environ.get("XDG_CACHE_HOME")
     return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "goldennode"
-
-
-def _write(path: pathlib.Path, content: bytes) -> None:
-    """Atomic: many forks of one run build the same agent at the same time."""
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".agent-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -9,9 +9,7 @@ Controller only.
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import tempfile
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
@@ -22,7 +20,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import (
     Problem,
     load,
 )
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import yaml_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import whole_file, yaml_file
 
 Lock = t.Dict[str, t.Any]
 
@@ -100,13 +98,5 @@ def write_lock(path: pathlib.Path, lock: Lock) -> bool:
             return False
     except FileNotFoundError:
         pass
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".%s." % path.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    whole_file.write(path, text.encode("utf-8"))
     return True

@@ -92,21 +92,6 @@ def test_a_lock_is_written_and_read_again(pool):
     assert sorted(file.name for file in pool.iterdir()) == ["pool.debian-13-x86_64.lock.json", "pool.yml", "vendor.asc"]
 
 
-def test_a_failed_write_leaves_the_old_lock(pool, monkeypatch):
-    _bundle, lock = lock_for(pool)
-    path = bundle_file.lock_path(pool / "pool.yml", PLATFORM)
-    path.write_text("old")
-
-    def fail(*_arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(bundle_file.os, "replace", fail)
-    with pytest.raises(OSError, match="No space left"):
-        bundle_file.write_lock(path, lock)
-    assert path.read_text() == "old"
-    assert len(list(pool.iterdir())) == 3
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [

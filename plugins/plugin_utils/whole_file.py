@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that are there whole or not at all, whoever writes them at the same time. Controller only."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+
+
+def write(path: pathlib.Path, content: bytes) -> None:
+    """Write a file that everybody may read. The name of its forerunner is nobody's to guess, so nobody can lay a link.
+
+    :raises OSError: when the folder cannot be written to; then the file is as it was
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".%s." % path.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
