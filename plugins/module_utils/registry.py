@@ -9,6 +9,7 @@ records it, so that one lock serves both architectures.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import ipaddress
@@ -82,8 +83,15 @@ def is_insecure(host: str, listed: t.Iterable[str]) -> bool:
         address = ipaddress.ip_address(name.strip("[]"))
     except ValueError:
         return False
-    networks = [item for item in listed if "/" in item] + ["127.0.0.0/8", "::1/128"]
-    return any(address in ipaddress.ip_network(network, strict=False) for network in networks)
+    return any(address in network for network in _networks([*listed, "127.0.0.0/8", "::1/128"]))
+
+
+def _networks(listed: t.Iterable[str]) -> t.Iterator[t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]]:
+    """Those of the list that are networks; the others are hosts, or what dockerd itself refuses."""
+    for item in listed:
+        if "/" in item:
+            with contextlib.suppress(ValueError):
+                yield ipaddress.ip_network(item, strict=False)
 
 
 def digest(reference: str, insecure: t.Iterable[str], fetch: Fetch) -> str:

@@ -69,6 +69,7 @@ removes:
   sample: [docker.io]
 """
 
+import http.client
 import typing as t
 import urllib.error
 
@@ -133,6 +134,8 @@ def fetcher(timeout: float) -> registry.Fetch:
             )
         except urllib.error.HTTPError as error:
             response = error
+        except http.client.HTTPException as error:
+            raise OSError("it does not speak HTTP: %r" % error) from error
         names = {name.lower(): value for name, value in response.headers.items()}
         return registry.Response(response.code, names, response.read())
 

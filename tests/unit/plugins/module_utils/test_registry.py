@@ -72,6 +72,7 @@ def test_a_reference_is_read_as_docker_reads_it(reference, parsed):
         ("[::1]:5000", [], True),
         ("localhost:5000", [], True),
         ("registry.example", ["10.0.0.0/8"], False),
+        ("10.1.2.3:5000", ["http://registry.example/x", "10.0.0.0/8"], True),
     ],
 )
 def test_which_registries_are_talked_to_without_tls(host, listed, insecure):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import urllib.error
@@ -167,3 +168,12 @@ def test_no_answer_is_an_error_of_the_system(monkeypatch):
     monkeypatch.setattr(lock_resolve, "open_url", open_url)
     with pytest.raises(OSError, match="refused"):
         lock_resolve.fetcher(7)("HEAD", "https://x", {}, True)
+
+
+def test_a_server_that_does_not_speak_http_is_no_answer(monkeypatch):
+    def open_url(_url, **_arguments):
+        raise http.client.BadStatusLine("\x15\x03\x01")
+
+    monkeypatch.setattr(lock_resolve, "open_url", open_url)
+    with pytest.raises(OSError, match="does not speak HTTP"):
+        lock_resolve.fetcher(7)("HEAD", "http://x", {}, True)
