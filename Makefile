@@ -63,8 +63,8 @@ test-slow: setup  ## What is too slow for every change: the unit tests on every 
 	@$(RUN_TESTS) slow
 
 .PHONY: bench
-bench: setup  ## Measure a no-change run of site.yml on the golden pool against a play that only gathers facts
-	@.venv/bin/python scripts/bench.py --inventory $(POOL)
+bench: setup  ## Measure a no-change run of site.yml on nodes of its own against a play that only gathers facts
+	@.venv/bin/python scripts/bench.py
 
 .PHONY: requirements
 requirements:  ## Resolve requirements/direct.txt into the locked lists (needs Python 3.11 and a newer one)
