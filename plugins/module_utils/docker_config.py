@@ -145,7 +145,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
 def look(system: System) -> Daemon:
     """What is installed and what runs. Nothing is started by looking, and no user's docker context is followed."""
     unit = _unit(system)
-    version = _version(system)
+    version = _version(system, unit.arguments[0] if unit.arguments else "dockerd")
     if not unit.active:
         return Daemon(version, unit, None, "%s is %s" % (UNIT, unit.state))
     info, silence = _info(system)
@@ -243,6 +243,11 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
         return "%s is %s" % (UNIT, daemon.unit.state)
     if daemon.info is None:
         return "docker info does not answer: %s" % daemon.silence
+    running = version_numbers(str(daemon.info.get("ServerVersion")))
+    if running and daemon.version and running != daemon.version:
+        return "Docker %s runs, and %s is installed" % tuple(
+            ".".join(map(str, numbers)) for numbers in (running, daemon.version)
+        )
     told = in_force(daemon.info, wanted.settings)
     wrong = [path for path, value in told.items() if value is False]
     if wrong:
@@ -418,8 +423,9 @@ def _recorded(system: System) -> t.Any:
 # Reading
 
 
-def _version(system: System) -> t.Optional[t.Tuple[int, ...]]:
-    ran = system.run(["dockerd", "--version"], _COMMAND_TIMEOUT)
+def _version(system: System, program: str) -> t.Optional[t.Tuple[int, ...]]:
+    """Of the program that the next start of the unit runs."""
+    ran = system.run([program, "--version"], _COMMAND_TIMEOUT)
     if ran.missing:
         return None
     version = version_numbers(ran.stdout.partition("version ")[2])

@@ -46,6 +46,7 @@ class Node:
         self.invocation = 0
         self.started = 0.0
         self.read_at_start = {}
+        self.running = ""
         if content is not None:
             self.put(PATH, content)
         if running and version:
@@ -70,6 +71,7 @@ class Node:
         self.read_at_start = daemon_json.load(self.files.get(PATH))
         self.invocation += 1
         self.started = self.clock
+        self.running = self.version
         return ""
 
     def refusal(self, content, flags):
@@ -92,11 +94,12 @@ class Node:
 
     def run(self, argv, timeout):
         assert timeout > 0
-        if argv[0] == "dockerd" and not self.version:
+        program = argv[0].rpartition("/")[2]
+        if program == "dockerd" and not self.version:
             return Command("host", tuple(argv), missing=True, error="dockerd is not installed")
         self.commands.append(" ".join(argv))
         self.clock += 0.1
-        rc, out, err = getattr(self, "_" + argv[0])(argv)
+        rc, out, err = getattr(self, "_" + program)(argv)
         return Command("host", tuple(argv), rc, out, err)
 
     def _systemctl(self, argv):
@@ -134,7 +137,7 @@ class Node:
         for name, runtime in config.get("runtimes", {}).items():
             runtimes[name] = {"path": runtime.get("path")}
         info = {
-            "ServerVersion": self.version,
+            "ServerVersion": self.running,
             "ContainersRunning": self.containers,
             "Runtimes": runtimes,
             "DefaultRuntime": config.get("default-runtime", "runc"),
@@ -222,6 +225,18 @@ def test_the_runtime_is_in_force_at_once_and_a_second_run_does_nothing():
     assert not any("reload " in command for command in node.commands)
     again = apply(node, NVIDIA)
     assert (again.changed, again.restarted, again.reason, node.restarts) == (False, False, "", 0)
+
+
+def test_a_daemon_of_before_an_upgrade_is_restarted():
+    """The package's own script need not have: a policy-rc.d forbids it, or dpkg was killed."""
+    node = Node("{}")
+    apply(node, NVIDIA)
+    node.version = "29.2.0"
+    outcome = apply(node, NVIDIA, restart="never")
+    assert outcome.restart_due
+    assert outcome.reason == "Docker 26.1.5 runs, and 29.2.0 is installed"
+    assert apply(node, NVIDIA).restarted
+    assert not apply(node, NVIDIA).changed
 
 
 def test_case_035_everything_else_stays():
