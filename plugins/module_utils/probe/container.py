@@ -58,7 +58,9 @@ def container(host: Budget, image: t.Mapping[str, t.Any], injection: str) -> Rea
         known = ", ".join(sorted(INJECTIONS))
         return Reading.unknown("no injection %r is known; golden_container_injections takes %s" % (injection, known))
     name = "goldennode-probe-%s" % secrets.token_hex(6)
-    run = [*DOCKER, "run", "--rm", "--pull=never", "--name", name, "--network", "none", "--entrypoint", "sh"]
+    # No log: the output comes to us, and a log server of the site's shall neither get it nor be needed for it.
+    run = [*DOCKER, "run", "--rm", "--pull=never", "--name", name, "--network", "none", "--log-driver", "none"]
+    run += ["--entrypoint", "sh"]
     run += [*INJECTIONS[injection], pinned(image), "-c", SCRIPT, "goldennode", children.source(cuda_child)]
     run += [str(word) for word in image.get("cuda_command") or ()]
     command = host.run(run, min(PROBE_SECONDS, host.left() - CLEANUP_SECONDS), where="container")

@@ -67,6 +67,7 @@ def test_how_it_is_started(way, words):
     assert argv[:3] == ["docker", "--host", "unix:///var/run/docker.sock"]
     assert {"--rm", "--pull=never"} <= set(argv)
     assert argv[argv.index("--network") + 1] == "none"
+    assert argv[argv.index("--log-driver") + 1] == "none"
     assert " ".join(words) in " ".join(argv)
     image = argv.index(docker.pinned(IMAGE))
     assert argv[image + 1 : image + 4] == ["-c", SCRIPT, "goldennode"]
