@@ -6,19 +6,16 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible.utils.color import stringc
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row, render
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool, whole_file
+from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool, terminal, whole_file
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
-_COLOURS = {"good": "green", "bad": "red"}
 _ROW = {
     "node": {"type": "str", "required": True},
     "verdict": {"type": "str", "required": True},
@@ -50,10 +47,10 @@ class ActionModule(ActionBase):
             required_one_of=[["hosts", "rows"]],
         )
         hostvars = (task_vars or {}).get("hostvars", {})
+        alive = plain((task_vars or {}).get("ansible_play_hosts", arguments["hosts"]))
         rows = [Row(**plain(row)) for row in arguments["rows"] or ()]
-        rows += [_row(plain(host), hostvars[host]) for host in arguments["hosts"] or ()]
-        table = render(rows, self._width(), lambda text, kind: str(stringc(text, _COLOURS[kind])))
-        self._display.display("\n%s\n" % table)
+        rows += [_row(plain(host), hostvars[host], host not in alive) for host in arguments["hosts"] or ()]
+        terminal.show(rows, self._display)
         nodes = {row.node: _node(row) for row in rows}
         for host in arguments["hosts"] or ():
             nodes[plain(host)]["findings"] = pool.not_passed(plain(hostvars[host].get("__goldennode_look")))
@@ -62,17 +59,12 @@ class ActionModule(ActionBase):
             _write(arguments["path"], {"nodes": nodes})
         return result
 
-    def _width(self) -> int:
-        """COLUMNS where it is set, as in a log whose width somebody knows; else the terminal's."""
-        columns = os.environ.get("COLUMNS", "")
-        return int(columns) if columns.isdigit() and int(columns) > 0 else int(self._display.columns)
 
-
-def _row(host: str, variables: t.Mapping[str, t.Any]) -> Row:
+def _row(host: str, variables: t.Mapping[str, t.Any], lost: bool) -> Row:
     look, failure = plain(variables.get("__goldennode_look")), plain(variables.get("__goldennode_failure"))
     prepared = variables.get("__goldennode_bundle")
     expected = plain(prepared.get("expected_gpus")) if prepared else None
-    return pool.row(host, look, failure, expected, plain(variables.get("ansible_user")))
+    return pool.row(host, look, failure, expected, plain(variables.get("ansible_user")), lost)
 
 
 def _write(path: str, report: t.Dict[str, t.Any]) -> None:

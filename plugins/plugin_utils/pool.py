@@ -23,6 +23,7 @@ def row(
     failure: t.Optional[Plain],
     expected: t.Optional[int],
     user: t.Optional[str] = None,
+    lost: bool = False,
 ) -> Row:
     """The row of one host.
 
@@ -30,6 +31,7 @@ def row(
     :arg failure: ``task`` and ``message`` of the task that failed, if one has
     :arg expected: how many GPUs the host shall have, if that is known
     :arg user: who connects, if the inventory says so
+    :arg lost: whether the host could be reached at first and not to the end
     """
     look = look or {}
     if look.get("unreachable"):
@@ -37,6 +39,10 @@ def row(
         return Row(node, "unreachable", expected_gpus=expected, reason=str(look.get("msg", "")), fix=fix)
     seen = {name: value for name, value in (look.get("table") or {}).items() if name in _SHOWN}
     seen["expected_gpus"] = expected
+    if lost:
+        reason = "The node was lost while the run was at work on it; its mark stays revoked"
+        fix = "Bring it back and run again: a run goes on from what it finds"
+        return Row(node, "unreachable", reason=reason, fix=fix, **seen)
     if failure:
         broken = _first_broken(look)
         layer = str(broken.get("layer", ""))

@@ -9,6 +9,7 @@ that such a run depends on: a change of a role, a module or the test bed makes a
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -169,31 +170,41 @@ class Pool:
     def site(self, *args: str, **variables: t.Any) -> Run:
         return self.run("site", *args, variables={**CONSENT, **variables})
 
-    def run_killed_at(
-        self, task: str, *args: str, variables: t.Optional[t.Dict[str, t.Any]] = None, timeout: float = 600
-    ) -> str:
+    def run_killed_at(self, task: str) -> None:
         """Run site.yml and SIGKILL ansible-playbook with all its children as soon as it announces ``task``."""
-        command = self.command("site", *args, variables={**CONSENT, **(variables or {})})
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment(), text=True, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        assert process.stdout is not None
-        seen: t.List[str] = []
-        end = time.monotonic() + timeout
-        try:
-            for line in process.stdout:
-                seen.append(line)
-                if line.startswith("TASK [") and task in line:
-                    break
-                if time.monotonic() > end:
-                    raise AssertionError("%r was not announced within %d s:\n%s" % (task, timeout, "".join(seen)))
-            else:
-                raise AssertionError("%r was never announced:\n%s" % (task, "".join(seen)))
-        finally:
+        with self._started() as process:
+            _read_until(process, task)
             os.killpg(process.pid, signal.SIGKILL)
+
+    def run_cut_off_at(self, task: str, cut: t.Callable[[], object]) -> str:
+        """Run site.yml, call ``cut`` as soon as it announces ``task``, and return all that it prints."""
+        with self._started() as process:
+            before = _read_until(process, task)
+            cut()
+            return before + process.communicate(timeout=300)[0]
+
+    @contextlib.contextmanager
+    def _started(self) -> t.Iterator[subprocess.Popen[str]]:
+        process = subprocess.Popen(
+            self.command("site", variables=CONSENT), cwd=ROOT, env=self.environment(), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        return "".join(seen)
+
+
+def _read_until(process: subprocess.Popen[str], task: str) -> str:
+    """What the run prints until it announces ``task``."""
+    seen: t.List[str] = []
+    for line in process.stdout or ():
+        seen.append(line)
+        if line.startswith("TASK [") and task in line:
+            return "".join(seen)
+    raise AssertionError("%r was never announced:\n%s" % (task, "".join(seen)))
 
 
 def digest() -> str:

@@ -9,7 +9,7 @@ import hashlib
 import typing as t
 
 import yaml
-from poollib import Node, Pool
+from poollib import Node, Pool, bed
 
 
 def _bundle(pool: Pool, change: t.Callable[[t.Dict[str, t.Any]], None]) -> None:
@@ -121,3 +121,10 @@ def test_a_table_although_every_host_is_unreachable(tmp_path: t.Any) -> None:
         assert run.rc != 0
         assert run.report["gone2"]["verdict"] == "unreachable", run.output
         assert ("gone1" in run.report) == (arguments == ())
+
+
+def test_a_table_although_the_only_node_is_lost_on_the_way(bare_a10: Pool) -> None:
+    (node,) = bare_a10.nodes
+    output = bare_a10.run_cut_off_at("Blacklist the drivers", lambda: bed("down", node.name))
+    assert "unreachable" in output
+    assert "was lost while the run was at work on it" in output
