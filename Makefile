@@ -29,6 +29,7 @@ pool: setup  ## Start three simulated GPU nodes and take them to golden; again: 
 .PHONY: pool-down
 pool-down: setup  ## Remove the simulated nodes, their snapshots and everything else that is theirs
 	@$(TESTBED) down --all
+	@rm -f tests/testbed/bundles/*.lock.json
 
 .PHONY: test
 test: setup  ## Everything below down to molecule; closes with "N passed, N failed"
