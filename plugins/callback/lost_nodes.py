@@ -5,13 +5,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
-from ansible.plugins.callback import CallbackBase
-
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool, terminal
-from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
-
 DOCUMENTATION = r"""
 name: lost_nodes
 type: aggregate
@@ -26,6 +19,13 @@ description:
 requirements:
   - It is named in C(callbacks_enabled) of C(ansible.cfg), as it is in that of this collection.
 """
+
+import typing as t
+
+from ansible.plugins.callback import CallbackBase
+
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool, terminal
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 LOOK = "goldennode.gpu.node_verify"
 TABLE = "goldennode.gpu.report"
