@@ -58,7 +58,8 @@ def rebuild(
     system: System, blacklist: t.Sequence[str], timeout: float, check_mode: bool = False
 ) -> t.Tuple[Result, ...]:
     """Rebuild what is stale. ``timeout`` is in seconds, for one kernel."""
-    record = {k: dict(v) for k, v in (known(probe.read_record(system)) or {}).items()}
+    # A record that cannot be read is none: every image is then rebuilt and recorded anew.
+    record = {k: dict(v) for k, v in (probe.read_record(system).value or {}).items()}
     images = [_look(system, kernel, record.get(kernel, {})) for kernel in known(probe.installed_kernels(system)) or ()]
     if not check_mode and any(image.stale for image in images):
         tool = _tool(system)

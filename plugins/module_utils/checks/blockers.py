@@ -29,7 +29,7 @@ class Blocker(t.NamedTuple):
 
 def find(desired: Desired, evidence: Evidence) -> t.List[Blocker]:
     """Every driver that holds a GPU, or that is loaded although it is blacklisted."""
-    unwanted = set(setting(desired, "kernel_blacklist"))
+    unwanted = {name.replace("-", "_") for name in setting(desired, "kernel_blacklist")}
     loaded = unwanted.intersection(evidence.modules_loaded.value or ())
     bound: t.Dict[str, t.List[str]] = {}
     for device in gpus(evidence.pci.value or ()):

@@ -123,7 +123,7 @@ def read_record(host: Host) -> Reading[t.Dict[str, t.Dict[str, t.Any]]]:
     kernels = record.value.get("kernels")
     whole = isinstance(kernels, dict) and all(isinstance(entry, dict) for entry in kernels.values())
     if record.value.get("schema") != SCHEMA or not whole:
-        return Reading.unknown("%s is not of schema %d; delete it and run site.yml" % (RECORD, SCHEMA))
+        return Reading.unknown("%s is not of schema %d; the next run of site.yml makes it anew" % (RECORD, SCHEMA))
     return Reading(t.cast("t.Dict[str, t.Dict[str, t.Any]]", kernels))
 
 

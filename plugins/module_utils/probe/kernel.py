@@ -87,13 +87,16 @@ def pci(host: Host) -> Reading[t.Tuple[PciDevice, ...]]:
     return Reading(tuple(found))
 
 
-def modules_loaded(host: Host) -> Reading[t.Tuple[str, ...]]:
-    """Each module that is loaded or built in has a directory, whether it has parameters or not."""
+def modules_loaded(host: Host, blacklisted: t.Iterable[str] = ()) -> Reading[t.Tuple[str, ...]]:
+    """Each module that is loaded or built in has a directory, whether it has parameters or not.
+
+    :arg blacklisted: further modules to look for; the kernel's names have underscores, whatever modprobe.d says
+    """
     top = host.stat("/sys/module")
     if top.value is None:
         return Reading.unknown(top.error or "/sys/module is not there")
     found: t.List[str] = []
-    for name in MODULES:
+    for name in sorted({*MODULES, *(name.replace("-", "_") for name in blacklisted)}):
         there = host.stat("/sys/module/%s" % name)
         if not there.known:
             return Reading.unknown(there.error or "")

@@ -72,7 +72,7 @@ def _first(host: Host) -> t.Dict[str, Job]:
 def _files(host: Host, desired: t.Optional[Desired]) -> t.Dict[str, Job]:
     """Read directly while the commands run."""
     jobs: t.Dict[str, Job] = {
-        "modules_loaded": lambda: kernel.modules_loaded(host),
+        "modules_loaded": lambda: kernel.modules_loaded(host, _blacklisted(desired)),
         "driver": lambda: kernel.driver(host),
         "driver_params": lambda: kernel.driver_params(host),
         "device_majors": lambda: nodes.device_majors(host),
@@ -86,6 +86,10 @@ def _files(host: Host, desired: t.Optional[Desired]) -> t.Dict[str, Job]:
         wanted = desired
         jobs["files"] = lambda: files.files(host, wanted)
     return jobs
+
+
+def _blacklisted(desired: t.Optional[Desired]) -> t.Sequence[str]:
+    return tuple(desired.settings.get("kernel", {}).get("kernel_blacklist", ())) if desired else ()
 
 
 def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mapping[str, t.Any]) -> t.Dict[str, Job]:

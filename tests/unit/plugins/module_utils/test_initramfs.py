@@ -293,10 +293,12 @@ def test_a_full_boot_is_told_before_the_build(tmp_path):
     assert node.builds == []
 
 
-def test_a_record_that_is_not_understood(tmp_path):
+@pytest.mark.parametrize("text", ['{"schema": 99}', "half of a rec", ""])
+def test_a_record_that_is_not_understood_is_made_anew(tmp_path, text):
     node = Node(tmp_path)
-    node.put(RECORD, '{"schema": 99}')
-    assert "initramfs.json is not of schema 1; delete it" in refused(node)
+    node.put(RECORD, text)
+    assert all(result.rebuilt for result in rebuild(node))
+    assert not any(result.rebuilt for result in rebuild(node))
 
 
 # Check mode

@@ -307,6 +307,13 @@ def test_nouveau_that_is_blacklisted_everywhere_waits_for_a_reboot() -> None:
     assert of(evidence, "host_driver.loaded")[0].repair == "reboot"
 
 
+def test_a_blacklisted_module_is_found_under_the_name_that_the_kernel_gives_it() -> None:
+    kernel = {**WANTED.settings["kernel"], "kernel_blacklist": ["my-driver"]}
+    wanted = dataclasses.replace(WANTED, settings={**WANTED.settings, "kernel": kernel})
+    loaded = healthy.known(NODE, modules_loaded=(*(NODE.modules_loaded.value or ()), "my_driver"))
+    assert "my_driver" in of(loaded, "host_driver.nouveau", wanted)[0].cause
+
+
 def test_nouveau_without_its_blacklist_needs_the_roles() -> None:
     evidence = without_file(healthy.known(NODE, **NOUVEAU, pci=bound_to(NODE, "nouveau")), BLACKLIST)
     assert of(evidence, "host_driver.nouveau")[0].repair == "roles"

@@ -19,7 +19,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     to_plain,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, kernel
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import NOT_CAPTURED, Recorder, Replay
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.tests.unit import recorded as nodes
@@ -347,3 +347,12 @@ def test_what_is_not_in_a_capture_is_unknown():
 def test_evidence_survives_json():
     evidence = look(nodes.Node(), nodes.desired())
     assert evidence_from_plain(json.loads(json.dumps(to_plain(evidence)))) == evidence
+
+
+def test_a_module_that_the_user_blacklists_is_looked_for_too():
+    class Modules:
+        def stat(self, path):
+            return Reading(path in ("/sys/module", "/sys/module/my_driver") or None)
+
+    assert kernel.modules_loaded(Modules(), ["my-driver"]) == Reading(("my_driver",))
+    assert kernel.modules_loaded(Modules()) == Reading(())
