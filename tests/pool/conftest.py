@@ -25,16 +25,11 @@ def _fresh(node: Node, snapshot: str) -> None:
     bed("reset", node.name, snapshot)
 
 
-def _settled(node: Node) -> bool:
-    """The boot unit has verified the node that came up from a golden snapshot."""
-    return bool(node.fact()["golden"])
-
-
 @pytest.fixture
 def golden_a10(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
     """A pool of one golden node with one GPU."""
     _fresh(A10, golden_names[A10.name])
-    A10.wait("golden by the boot unit", lambda: _settled(A10))
+    A10.wait("golden by the boot unit", A10.is_golden)
     pool = Pool(tmp_path, [A10])
     pool.take_locks(golden_names[A10.name])
     return pool
@@ -42,11 +37,12 @@ def golden_a10(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
 
 @pytest.fixture
 def golden_pair(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
-    """Two golden nodes; the first has eight GPUs, the second has one."""
+    """Two golden nodes; the first has eight GPUs, the second has one. Nodes that a test left golden are taken as they are."""
     for node in (H100, A10):
-        _fresh(node, golden_names[node.name])
+        if not node.is_golden():
+            _fresh(node, golden_names[node.name])
     for node in (H100, A10):
-        node.wait("golden by the boot unit", lambda node=node: _settled(node))
+        node.wait("golden by the boot unit", node.is_golden)
     pool = Pool(tmp_path, [H100, A10])
     pool.take_locks(golden_names[A10.name])
     return pool

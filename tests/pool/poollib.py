@@ -91,6 +91,11 @@ class Node:
         """What ansible_local.goldennode would be now."""
         return t.cast("t.Dict[str, t.Any]", json.loads(self.ssh("/etc/ansible/facts.d/goldennode.fact").stdout))
 
+    def is_golden(self) -> bool:
+        """What the node says of itself; a node that does not answer is not golden."""
+        done = self.ssh("/etc/ansible/facts.d/goldennode.fact", check=False)
+        return done.returncode == 0 and bool(json.loads(done.stdout)["golden"])
+
     def mark(self) -> t.Optional[t.Dict[str, t.Any]]:
         done = self.ssh("cat /var/lib/goldennode/mark.json", check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None

@@ -9,8 +9,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Package, to_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.plan import package_changes
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import FileState, ManagedFile, Package, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.plan import file_changes, package_changes
 
 NAME, VERSION = "nvidia-container-toolkit", "1.20.0-1"
 
@@ -26,10 +26,14 @@ def present(*packages: Package) -> t.Dict[str, t.Any]:
         ((), ["nvidia-container-toolkit: install 1.20.0-1 and hold it"]),
         ((Package(NAME, "1.19.1-1"),), ["nvidia-container-toolkit: 1.19.1-1 -> 1.20.0-1, and hold it"]),
         ((Package(NAME, "1.20.1-1", held=True),), ["nvidia-container-toolkit: 1.20.1-1 -> 1.20.0-1, and hold it"]),
+        (
+            (Package(NAME, VERSION, held=True, status="half-configured"),),
+            ["nvidia-container-toolkit: is half-configured; finish to install 1.20.0-1, and hold it"],
+        ),
         ((Package(NAME, VERSION),), ["nvidia-container-toolkit: hold 1.20.0-1"]),
         ((Package(NAME, VERSION, held=True),), []),
     ],
-    ids=["missing", "older", "newer and held", "not held", "as wanted"],
+    ids=["missing", "older", "newer and held", "half done", "not held", "as wanted"],
 )
 def test_one_package(installed: t.Tuple[Package, ...], told: t.List[str]) -> None:
     assert package_changes(present(*installed), {NAME: VERSION}) == told
@@ -56,3 +60,23 @@ def test_packages_that_could_not_be_read_are_not_called_missing() -> None:
         "a: wanted is 1, held; what is installed is not known",
         "b: wanted is 2, held; what is installed is not known",
     ]
+
+
+PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
+WANTED = {PATH: to_plain(ManagedFile(PATH, "kernel", 0o644, "a"))}
+RIGHT = FileState(PATH, "a", 0o644, 0, 0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("there", "changes"),
+    [
+        ({PATH: to_plain(RIGHT)}, []),
+        ({}, [PATH]),
+        (None, [PATH]),
+        ({PATH: {**to_plain(RIGHT), "sha256": "b"}}, [PATH]),
+        ({PATH: {**to_plain(RIGHT), "mode": 0o600}}, [PATH]),
+        ({PATH: {**to_plain(RIGHT), "uid": 1000}}, [PATH]),
+    ],
+)
+def test_a_file_is_left_alone_only_when_content_mode_and_owner_are_right(there, changes):
+    assert file_changes(there, WANTED) == changes
