@@ -20,7 +20,12 @@ def golden_names(tmp_path_factory: pytest.TempPathFactory) -> t.Dict[str, str]:
     return golden_snapshots([A10, H100], tmp_path_factory.mktemp("golden"))
 
 
+#: Nodes that were started from a snapshot in this session: others may be left over from older code.
+_STARTED: t.Set[Node] = set()
+
+
 def _fresh(node: Node, snapshot: str) -> None:
+    _STARTED.add(node)
     bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
     bed("reset", node.name, snapshot)
 
@@ -37,9 +42,9 @@ def golden_a10(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
 
 @pytest.fixture
 def golden_pair(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
-    """Two golden nodes; the first has eight GPUs, the second has one. Nodes that a test left golden are taken as they are."""
+    """Two golden nodes; the first has eight GPUs, the second has one. What a test left golden is taken as it is."""
     for node in (H100, A10):
-        if not node.is_golden():
+        if node not in _STARTED or not node.is_golden():
             _fresh(node, golden_names[node.name])
     for node in (H100, A10):
         node.wait("golden by the boot unit", node.is_golden)
