@@ -99,6 +99,7 @@ def main(argv: t.Sequence[str]) -> int:
     unknown = [group for group in groups if group not in GROUPS]
     if unknown:
         parser.error("no group %s; there are %s" % (", ".join(unknown), ", ".join(GROUPS)))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a part ends with us, as it does after Ctrl-C
     results = [run(part) for group in groups for part in GROUPS[group]]
     print(summary(results), flush=True)
     return 1 if any(result.failed for result in results) else 0
