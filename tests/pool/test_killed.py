@@ -15,7 +15,7 @@ BOUNDARIES = ["Hold at these versions: driver", "Rebuild each initramfs", "Mark 
 MORE_BOUNDARIES = [
     "Install and hold the kernel of the lock",
     "Blacklist the drivers",
-    "Make sure that the group",
+    "Look up the group",
     "Install at exactly the versions of the lock: driver",
     "Write the unit that loads the driver",
     "Install at exactly the versions of the lock: Docker",
