@@ -364,12 +364,22 @@ def differences(mark: Mark, desired_digest: str, evidence: Evidence) -> t.Dict[s
     return found
 
 
-def objection(mark: Reading[Mark], desired: Desired, evidence: Evidence) -> str:
-    """Why the mark does not say *golden* for what is wanted, on this boot, kernel and driver; empty where it does."""
+def objection(mark: Reading[Mark], stored: Reading[Stored], desired: Desired, evidence: Evidence) -> str:
+    """Why the mark does not say *golden* for what is wanted, on this boot, kernel and driver; empty where it does.
+
+    Without what is stored the agent and the local fact can say nothing, and only a run writes it again.
+    """
     there = mark.value
     if there is None:
         return _no_mark(mark)
-    return _not_golden_state(there) or "; ".join(differences(there, desired.digest, evidence).values())
+    other = _not_golden_state(there) or "; ".join(differences(there, desired.digest, evidence).values())
+    return other or _not_stored(stored, desired.digest)
+
+
+def _not_stored(stored: Reading[Stored], digest: str) -> str:
+    if stored.value is None:
+        return "desired.json cannot be read: %s" % (stored.error or "it is not there")
+    return "" if stored.value.desired.digest == digest else "desired.json is not that of the mark"
 
 
 def _no_mark(mark: Reading[Mark]) -> str:
@@ -432,7 +442,7 @@ def _not_golden(
     if mark.state != GOLDEN:
         return _not_golden_state(mark), verdict.first_broken if verdict else None, _RUN
     if stored.value is None:
-        return "desired.json cannot be read: %s" % (stored.error or "it is not there"), None, _RUN
+        return _not_stored(stored, mark.desired_digest), None, _RUN
     other = differences(mark, stored.value.desired.digest, evidence)
     if "desired" in other:
         return other["desired"], None, _RUN

@@ -252,8 +252,11 @@ def main() -> None:
     _platform, desired = choose(host, wanted)
     evidence = look(host, desired, given["scope"], float(given["timeout"]))
     verdict, refusals = _judge(desired, evidence, given)
-    mark = marks.State().mark()
-    objection = marks.objection(mark, desired, evidence) if desired else "it is not known what the node is wanted to be"
+    state = marks.State()
+    mark = state.mark()
+    objection = "it is not known what the node is wanted to be"
+    if desired is not None:
+        objection = marks.objection(mark, state.stored(), desired, evidence)
     verified = verdict.golden and given["scope"] == "full"
     result = {
         "golden": verified and not objection,

@@ -124,6 +124,28 @@ def test_a_mark_that_does_not_hold_is_not_golden(node: Node, harm: str, objectio
     assert (result["verified"], result["golden"], result["mark_objection"]) == (True, False, objection)
 
 
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", "\ufffd"])
+def test_a_node_whose_agent_has_nothing_to_judge_by_is_not_golden_until_a_run(
+    node: Node, text: t.Optional[str]
+) -> None:
+    node.mark_golden()
+    kept = pathlib.Path(node.state.path("desired.json"))
+    kept.unlink()
+    if text is not None:
+        kept.write_text(text, encoding="utf-8")
+    result = node.verify()
+    assert (result["verified"], result["golden"]) == (True, False)
+    assert "desired.json" in result["mark_objection"]
+    node.mark_golden()
+    assert node.verify()["golden"]
+
+
+def test_a_wanted_state_that_is_not_that_of_the_mark_is_not_golden(node: Node) -> None:
+    node.mark_golden()
+    node.state.put_stored(Stored(healthy.desired(driver_persistenced=False), 1))
+    assert node.verify()["mark_objection"] == "desired.json is not that of the mark"
+
+
 def test_a_broken_node_says_what_is_broken(node: Node) -> None:
     node.mark_golden()
     node.evidence = healthy.known(NODE, driver=None, modules_loaded=())
