@@ -33,6 +33,9 @@ RUN = "%s-%s-%d-%s" % (
     secrets.token_hex(3),
 )
 
+#: Problems that one message shows.
+_SHOWN = 20
+
 
 class ActionModule(ActionBase):
     TRANSFERS_FILES = False
@@ -180,4 +183,7 @@ def told(problems: t.Iterable[Problem]) -> str:
     lines = list(dict.fromkeys(str(problem) for problem in problems))
     if len(lines) == 1:
         return lines[0]
-    return "%d problems, and nothing was changed:\n%s" % (len(lines), "\n".join("- " + line for line in lines))
+    shown = ["- " + line for line in lines[:_SHOWN]]
+    if len(lines) > _SHOWN:  # a file that is no bundle at all has as many as it has lines
+        shown.append("- and %d more" % (len(lines) - _SHOWN))
+    return "%d problems, and nothing was changed:\n%s" % (len(lines), "\n".join(shown))

@@ -52,9 +52,11 @@ class System(LocalHost):
                 _dress(stream.fileno(), like or path)
                 os.fsync(stream.fileno())
             os.replace(temporary, path)
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = path  # a full disk does not say for which file
             raise
         _sync_folder(folder)
 

@@ -107,5 +107,6 @@ def _first_broken(look: Plain) -> Plain:
 
 def _unmarked(look: Plain) -> t.Dict[str, str]:
     """Everything verifies, and yet the node is not golden: why, and what to do."""
-    said = look.get("mark_objection") or "The node has no golden mark for what is wanted"
-    return {"reason": "Everything verifies. %s" % said, "fix": "Run the play without --tags verify: it writes the mark"}
+    said = look.get("mark_objection") or "the node has no golden mark for what is wanted"
+    fix = "Run the play without --tags verify: it writes the mark"
+    return {"reason": "Everything verifies, but %s" % said, "fix": fix}

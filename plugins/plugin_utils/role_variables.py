@@ -86,6 +86,8 @@ def validate(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Tuple[
     if option["type"] == "str" and not isinstance(value, str):
         fix = "Put quotes around it: YAML makes other values of text, 432 of an unquoted 0660. %s" % _help(option)
         return None, Problem(name, value, "is not text", fix)
+    if option["type"] == "int" and isinstance(value, bool):  # to Python it is one, and Ansible's validator lets it pass
+        return None, Problem(name, value, "is not a number", _help(option))
     spec = {key: option[key] for key in ("type", "elements", "choices") if key in option}
     result = ArgumentSpecValidator({name: spec}).validate({name: value})
     if result.error_messages:

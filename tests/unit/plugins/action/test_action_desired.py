@@ -251,6 +251,13 @@ def test_everything_is_told_in_one_message_a_line_each(pool):
     assert "- pool.yml: toolkit.version: 'x'" in said
 
 
+def test_a_file_that_is_no_bundle_does_not_fill_the_screen(pool):
+    change_bundle(pool, **{"k%d" % number: 1 for number in range(1000)})
+    lines = refused(pool).splitlines()
+    assert lines[0] == "1000 problems, and nothing was changed:"
+    assert (len(lines), lines[-1]) == (22, "- and 980 more")
+
+
 def test_what_cannot_work_together_is_told_before_anything_is_resolved(pool):
     change_bundle(pool, toolkit={"version": "1.18.0"}, image={"reference": "registry.example/cuda:13.2.0-base"})
     said = refused(pool)

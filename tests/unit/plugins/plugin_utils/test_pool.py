@@ -59,7 +59,7 @@ def test_the_first_broken_layer_with_its_fix():
 def test_a_node_that_verifies_without_a_mark():
     found = row(look(verified=True, objection="run 17 is changing the node"))
     assert (found.verdict, found.layer) == ("not golden", "mark")
-    assert "Everything verifies. run 17 is changing the node" in found.reason
+    assert "Everything verifies, but run 17 is changing the node" in found.reason
     assert "no golden mark" in row(look(verified=True)).reason
 
 

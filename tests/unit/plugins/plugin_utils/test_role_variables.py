@@ -115,6 +115,7 @@ def test_values_are_brought_to_their_type(name, given, taken):
     ("name", "value", "said"),
     [
         ("golden_expected_gpus", "many", "golden_expected_gpus: 'many' is refused: "),
+        ("golden_expected_gpus", True, "golden_expected_gpus: True is not a number. It takes int: How many GPUs"),
         ("golden_expected_gpus", [8], "golden_expected_gpus: [8] is refused: "),
         ("golden_allow_reboot", "maybe", "It takes bool: Consent to reboot a node when that is due."),
         ("golden_container_injections", ["runtime", "hook"], "hook. It takes one of runtime, cdi: "),
