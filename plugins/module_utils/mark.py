@@ -160,7 +160,13 @@ class State:
         before = self.mark()
         if not before.known and not self._dry:
             self._put_aside("mark.json")
-        return self._put("mark.json", to_plain(before.value), to_plain(mark))
+        try:
+            return self._put("mark.json", to_plain(before.value), to_plain(mark))
+        except OSError:
+            # A full disk must not keep a node golden: without a mark it is not.
+            if mark.state != GOLDEN:
+                self._system.remove(self.path("mark.json"))
+            raise
 
     def put_stored(self, stored: Stored) -> Change:
         """Write desired.json and lock.json. Another lock pushes the one before it to previous.json."""

@@ -362,6 +362,17 @@ def test_what_a_golden_node_says(golden: State) -> None:
     assert found.layer is None
 
 
+def test_a_revocation_that_cannot_be_written_leaves_no_mark(golden: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device", golden.path("mark.json"))
+
+    monkeypatch.setattr("%s.System.write" % marks.__name__, full)
+    with pytest.raises(OSError, match="No space left"):
+        marks.revoke(golden, "another run", "a GPU is gone")
+    assert golden.mark().value is None
+    assert not fact(golden).golden
+
+
 def test_a_revoked_node_names_the_run(golden: State) -> None:
     marks.revoke(golden, OTHER_RUN, "it is being changed")
     assert fact(golden).reason == "revoked by run %s: it is being changed" % OTHER_RUN
