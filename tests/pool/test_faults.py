@@ -23,7 +23,7 @@ DAMAGES: t.Dict[str, t.Tuple[str, t.Optional[str], bool]] = {
     "version-mismatch": ("packages", None, True),
     "nouveau-loaded": ("host_driver", "golden_allow_reboot", True),
     "toolkit-not-wired": ("container_runtime", None, True),
-    "device-mode-0600": ("device_nodes", None, True),
+    "device-mode-0600": ("device_nodes", "golden_allow_reboot", True),
     "uvm-missing": ("device_nodes", None, True),
 }
 

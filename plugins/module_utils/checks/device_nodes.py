@@ -206,13 +206,15 @@ def users(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) 
 def trouble(desired: Desired, evidence: Evidence) -> t.Optional[str]:
     """The first device node that keeps a tool from the GPUs, and the check that judges it; None where all are right.
 
-    The tools are called as an ordinary user, so a wrong node breaks them although the driver is well.
+    The tools are called as an ordinary user, so a wrong node breaks them although the driver is well. So do other
+    parameters in force: whatever root starts next, a container too, puts the nodes back to those while we look.
     """
     if not evidence.device_nodes.known:
         return None
-    for check, judge in (("present", present), ("uvm", uvm), ("modes", modes)):
-        if check == "uvm" and not evidence.device_majors.known:
-            continue
+    judges = [("present", present), ("modes", modes)]
+    judges += [("uvm", uvm)] if evidence.device_majors.known else []
+    judges += [("params", params)] if evidence.driver_params.known else []
+    for check, judge in judges:
         for finding in judge(desired, evidence, None):
             if finding.status == "fail":
                 return "device_nodes.%s: %s" % (check, finding.cause)

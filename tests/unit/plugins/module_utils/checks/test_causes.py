@@ -441,6 +441,15 @@ def test_words_of_a_tool_that_nobody_knows_stay_unknown() -> None:
     assert [(f.status, f.actual) for f in found] == [("unknown", "NVML: a new kind of trouble")]
 
 
+def test_parameters_in_force_explain_a_tool_that_may_not_open_nodes_which_look_right() -> None:
+    """The role has put the modes right, and the probe's own container, started by root, has put them back."""
+    params = {**(NODE.driver_params.value or {}), "DeviceFileMode": "384"}
+    evidence = failing(healthy.known(NODE, driver_params=params), nvml="NVML: Insufficient Permissions (code 4)")
+    assert of(evidence, "host_driver.nvml")[0].status == "skip"
+    assert judged(evidence).first_broken == "device_nodes"
+    assert [f.repair for f in judged(evidence).broken] == ["reboot"]
+
+
 def test_nvidia_smi_that_is_not_installed() -> None:
     assert only(healthy.known(NODE, smi=None), "host_driver.nvidia_smi").repair == "roles"
 
