@@ -20,7 +20,7 @@ def golden_names(tmp_path_factory: pytest.TempPathFactory) -> t.Dict[str, str]:
     return golden_snapshots([A10, H100], tmp_path_factory.mktemp("golden"))
 
 
-#: Nodes that were started from a snapshot in this session: others may be left over from older code.
+#: Nodes that were started from a snapshot in this run of the tests: others may be left over from older code.
 _STARTED: t.Set[Node] = set()
 
 
