@@ -27,6 +27,9 @@ LAYERS = (
     "policy",
 )
 
+#: The two libraries through which everything else reaches the driver.
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+
 STATUSES = ("pass", "fail", "unknown", "skip")
 
 #: What mends a failed finding. ``roles``: a run of site.yml. ``reboot``: a reboot, which site.yml does by consent.

@@ -12,14 +12,11 @@ from __future__ import annotations
 import typing as t
 
 from ..generations import gpu_generation, misfit
-from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library, Reading
+from ..model import LIBRARIES, Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library, Reading
 from . import blockers, device_nodes, tools, units
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import REBOOT, RUN_SITE, driver_version, file_ok, gpus, kernel_release, nvswitches
-
-#: The two libraries through which everything else reaches the driver.
-LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 #: Where packages put them. A copy that is found elsewhere first came from a .run installer or by hand.
 _PACKAGED = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")

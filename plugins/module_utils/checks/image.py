@@ -11,10 +11,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..model import ContainerLook, CudaInit, Desired, Evidence, Finding, GpuTool, Library
+from ..model import LIBRARIES, ContainerLook, CudaInit, Desired, Evidence, Finding, GpuTool, Library
 from . import start_errors, tools
 from .device_nodes import UVM_MINORS
-from .host_driver import LIBRARIES
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, driver_version, injections
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..model import ContainerLook, CudaInit, DeviceNode, GpuTool, Library, Reading
+from ..model import LIBRARIES, ContainerLook, CudaInit, DeviceNode, GpuTool, Library, Reading
 from . import cuda as cuda_answer
 from . import ldconfig, nvidia_smi
 from .json_lines import objects
@@ -89,7 +89,7 @@ def _libraries(text: str, code: int, machine: str) -> Reading[t.Dict[str, Librar
             name, path = rest.split(" => ", 1)
             chosen.setdefault(name, path)
     cache = "\n".join(rest for kind, rest in lines if kind == "cache")
-    cached = ldconfig.parse(cache, machine, ("libcuda.so.1", "libnvidia-ml.so.1"))
+    cached = ldconfig.parse(cache, machine, LIBRARIES)
     # No line for these libraries in the cache is an answer here: only their lines were asked for.
     for name, path in (cached.value or {}).items():
         chosen.setdefault(name, path)

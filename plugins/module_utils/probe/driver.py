@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import CudaInit, DeviceNode, Gpu, GpuTool, Library, Reading
+from ..model import LIBRARIES, CudaInit, DeviceNode, Gpu, GpuTool, Library, Reading
 from ..parse import cuda as cuda_answer
 from ..parse import ldconfig
 from ..parse import nvidia_smi as smi_text
@@ -24,7 +24,6 @@ from .host import Command, Host
 #: Where the locked pynvml.py is on a node that the golden role has been to.
 AGENT = "/usr/local/lib/goldennode/agent.pyz"
 
-LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 #: A GPU that no persistence daemon keeps awake takes seconds to answer, and eight of them take them one by one.
 GPU_SECONDS = 30.0
