@@ -128,6 +128,10 @@ def setting_problems(settings: Settings) -> t.List[Problem]:
             problems.append(
                 Problem("kernel_blacklist", module, "is not the name of a kernel module", "Write it like nouveau")
             )
+    for word in settings["kernel"]["kernel_arguments"]:
+        if not re.fullmatch(r"[A-Za-z0-9._,:=/@+%~-]+", word):
+            fix = "Write one word for each argument, like iommu=pt; it goes through a shell and through GRUB's own"
+            problems.append(Problem("kernel_arguments", word, "is not one plain word of a kernel's command line", fix))
     for name in [access["device_access_group"]] + list(access["device_access_users"]):
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", name):
             where = "device_access_group" if name == access["device_access_group"] else "device_access_users"

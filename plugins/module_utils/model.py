@@ -33,8 +33,9 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 STATUSES = ("pass", "fail", "unknown", "skip")
 
 #: What mends a failed finding. ``roles``: a run of site.yml. ``reboot``: a reboot, which site.yml does by consent.
+#: ``reload``: a reboot, or loading the nvidia module anew where nothing uses it; each by a consent of its own.
 #: ``agent``: nothing to do, the boot unit verifies. ``manual``: a person (hardware, firmware, consent).
-REPAIRS = ("roles", "reboot", "agent", "manual")
+REPAIRS = ("roles", "reboot", "reload", "agent", "manual")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,7 +202,8 @@ class Initramfs:
     """One kernel's initramfs. ``inputs`` and ``image`` are digests; ``recorded_*`` those stored after the last rebuild.
 
     ``nouveau``: a nouveau.ko (or nova_core.ko) is inside; ``blacklisted``: it is blacklisted inside. Both come from
-    the record while the image is the recorded one, else from reading the image.
+    the record while the image is the recorded one, else from reading the image. ``nvidia_version`` is the module
+    inside, ``nvidia_on_disk`` what the same kernel would load from the disk; not asked where none is inside.
     """
 
     kernel: str
@@ -213,6 +215,26 @@ class Initramfs:
     nouveau: t.Optional[bool] = None
     blacklisted: t.Optional[bool] = None
     nvidia_version: t.Optional[str] = None
+    nvidia_on_disk: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class BootDefault:
+    """What the boot loader starts when nobody chooses, read from ``config``.
+
+    ``kernel`` is None where the entry's name of the kernel tells no release. ``once`` is the kernel, or the entry, of a
+    choice that was made for the next boot alone. ``pinned`` and ``added`` are what our own file makes of it: the
+    default entry, and further words on the kernel's command line.
+    """
+
+    loader: str  # grub
+    config: str
+    kernel: t.Optional[str]
+    entry: str = ""
+    arguments: t.Tuple[str, ...] = ()
+    once: t.Optional[str] = None
+    pinned: bool = False
+    added: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -308,6 +330,8 @@ class Evidence:
     containers: t.Dict[str, Reading[ContainerLook]] = dataclasses.field(default_factory=dict)  # by injection
     files: Reading[t.Dict[str, FileState]] = NOT_READ  # the wanted files that exist
     mark: Reading[t.Dict[str, t.Any]] = NOT_READ  # mark.json as written, or None
+    boot_default: Reading[BootDefault] = NOT_READ  # None where the boot loader is none that is known
+    command_line: Reading[str] = NOT_READ  # /proc/cmdline
 
 
 @dataclasses.dataclass(frozen=True)

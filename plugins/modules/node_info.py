@@ -171,6 +171,12 @@ evidence:
     mark:
       description: Reading of the golden mark.
       type: dict
+    boot_default:
+      description: Reading of what the boot loader starts by default; null where it is none that is known.
+      type: dict
+    command_line:
+      description: Reading of the command line that the kernel was started with.
+      type: dict
 capture:
   description: The look with everything that was read for it, from which it can be repeated elsewhere.
   returned: when O(capture=true)

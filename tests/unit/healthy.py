@@ -17,6 +17,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record impor
 from ansible_collections.goldennode.gpu.plugins.module_utils.lock import lock_id
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Boot,
+    BootDefault,
     ContainerLook,
     CudaInit,
     Desired,
@@ -53,7 +54,11 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
     },
-    "kernel": {"kernel_blacklist": ["nouveau", "nova_core", "nova_drm", "nvidiafb"], "kernel_pin": True},
+    "kernel": {
+        "kernel_arguments": [],
+        "kernel_blacklist": ["nouveau", "nova_core", "nova_drm", "nvidiafb"],
+        "kernel_pin": True,
+    },
     "driver": {"driver_persistenced": True},
     "docker": {
         "docker_daemon_options": {"log-opts": {"max-size": "10m"}},
@@ -230,6 +235,16 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
             {path: FileState(path, file.sha256, file.mode, 0, 0, mtime=1500.0) for path, file in want.files.items()}
         ),
         mark=Reading(None),
+        boot_default=Reading(
+            BootDefault(
+                loader="grub",
+                config="/boot/grub/grub.cfg",
+                kernel=KERNEL,
+                entry="Debian GNU/Linux",
+                arguments=("root=/dev/sda1", "ro", "quiet"),
+            )
+        ),
+        command_line=Reading("BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet" % KERNEL),
     )
     return full if scope == "full" else cheap(full)
 

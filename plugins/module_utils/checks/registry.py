@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from ..model import Desired, Evidence, Finding
-from . import container_runtime, device_nodes, files, hardware, host_driver, image, packages, policy, units
+from . import boot, container_runtime, device_nodes, files, hardware, host_driver, image, packages, policy, units
 
 CheckFunction = t.Callable[[Desired, Evidence, t.Optional[int]], t.Iterable[Finding]]
 
@@ -74,6 +74,9 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("packages.set", packages.complete_set, ("packages", "pci")),
     Check("packages.holds", packages.holds, ("packages", "pci")),
     Check("host_driver.kernel", host_driver.kernel, ("boot", "packages")),
+    # Not for the local fact: an ordinary user may gather facts, and must not read a password out of grub.cfg.
+    Check("host_driver.boot_default", boot.default, ("boot_default",)),
+    Check("host_driver.kernel_arguments", boot.arguments, ("command_line", "boot_default")),
     Check("host_driver.files", files.host_driver, ("files",)),
     Check("host_driver.nouveau", host_driver.nouveau, ("modules_loaded", "pci")),
     Check("host_driver.initramfs", host_driver.initramfs, ("initramfs", "files")),

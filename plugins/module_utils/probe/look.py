@@ -14,7 +14,7 @@ import typing as t
 
 from .. import docker_record
 from ..model import Desired, Evidence, Platform, Reading
-from . import container, docker, driver, files, initramfs, kernel, nodes, packages, services
+from . import boot_default, container, docker, driver, files, initramfs, kernel, nodes, packages, services
 from .budget import Budget
 from .host import Host
 
@@ -47,7 +47,7 @@ def look(
     read.update({name: job() for name, job in _first(limited).items()})
     with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
         running = {name: pool.submit(job) for name, job in _slow(limited, desired, scope, read).items()}
-        read.update({name: job() for name, job in _files(limited, desired).items()})
+        read.update({name: job() for name, job in _files(limited, desired, scope).items()})
         read.update({name: future.result() for name, future in running.items()})
     engine = read["docker"].value if "docker" in read else None
     return Evidence(
@@ -69,7 +69,7 @@ def _first(host: Host) -> t.Dict[str, Job]:
     }
 
 
-def _files(host: Host, desired: t.Optional[Desired]) -> t.Dict[str, Job]:
+def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, Job]:
     """Read directly while the commands run."""
     jobs: t.Dict[str, Job] = {
         "modules_loaded": lambda: kernel.modules_loaded(host, _blacklisted(desired)),
@@ -82,6 +82,9 @@ def _files(host: Host, desired: t.Optional[Desired]) -> t.Dict[str, Job]:
         "docker_record": lambda: files.record(host, docker_record.PATH),
         "mark": lambda: files.mark(host),
     }
+    if scope != "fact":
+        jobs["boot_default"] = lambda: boot_default.boot_default(host)
+        jobs["command_line"] = lambda: boot_default.command_line(host)
     if desired is not None:
         wanted = desired
         jobs["files"] = lambda: files.files(host, wanted)

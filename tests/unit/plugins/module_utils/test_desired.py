@@ -264,6 +264,10 @@ def test_units():
         ({"golden_expected_gpus": 0}, "golden_expected_gpus: 0 is less than 1. Say how many GPUs"),
         ({"golden_container_injections": []}, "golden_container_injections: [] is empty"),
         ({"golden_look_timeout": 2}, "golden_look_timeout: 2 is too short"),
+        ({"kernel_arguments": ["iommu=pt quiet"]}, "kernel_arguments: 'iommu=pt quiet' is not one plain word"),
+        ({"kernel_arguments": ['x="1"']}, "is not one plain word of a kernel's command line"),
+        ({"kernel_arguments": ["$(reboot)"]}, "is not one plain word of a kernel's command line"),
+        ({"kernel_arguments": ["a\nb"]}, "is not one plain word of a kernel's command line"),
         ({"kernel_blacklist": ["nouveau; rm -rf /"]}, "kernel_blacklist: 'nouveau; rm -rf /' is not the name"),
         ({"device_access_users": ["alice", "bob the builder"]}, "device_access_users: 'bob the builder' is not a name"),
         (
@@ -308,6 +312,7 @@ def test_the_digest_is_the_same_for_the_same_wish():
     "variables",
     [
         {"kernel_blacklist": ["nouveau"]},
+        {"kernel_arguments": ["iommu=pt"]},
         {"kernel_pin": False},
         {"driver_persistenced": False},
         {"docker_daemon_options": {}},

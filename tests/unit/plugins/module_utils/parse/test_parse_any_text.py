@@ -20,6 +20,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     docker_info,
     dpkg,
     groups,
+    grub,
     initramfs,
     json_lines,
     kernel_log,
@@ -35,6 +36,12 @@ from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
 RC = (0, 1, 18, 255, -9, None)
 Parser = t.Callable[[str, t.Optional[int]], Reading[t.Any]]
+
+
+def grub_default(text: str, block: str) -> Reading[t.Any]:
+    menu = grub.parse(text, grub.environment_block(block))
+    return grub.chosen(menu.value) if menu.value else menu
+
 
 PARSERS: t.Dict[str, Parser] = {
     "nvidia_smi.query": lambda s, rc: nvidia_smi.query(s, s[:40], rc),
@@ -58,6 +65,7 @@ PARSERS: t.Dict[str, Parser] = {
     "initramfs": lambda s, rc: initramfs.parse(s, s, rc),
     "kernel_log": lambda s, rc: kernel_log.parse(s),
     "groups": lambda s, rc: groups.parse(s),
+    "grub": lambda s, rc: grub_default(s, s[:60]),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
 }
 
@@ -68,6 +76,7 @@ SEEDS = [
     '{"modules": ["nouveau.ko"], "modprobe": {"a": "b"}, "nvidia_version": null}\n',
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build\n",
     "Character devices:\n195 nvidia\n\nBlock devices:\n",
+    'next_entry=1>2\nset default=0\nif [ "${next_entry}" ] ; then\nset default="$next_entry"\nfi\nmenuentry a {\n}\n',
     "root:x:0:\nvideo:x:44:alice\n",
     "NVRM: The NVIDIA GPU 0000:03:00.0\n   NVRM: installed in\n",
     "GPU 0: NVIDIA A30 (UUID: GPU-1)\n  MIG 1g Device 0: (UUID: MIG-1)\n",

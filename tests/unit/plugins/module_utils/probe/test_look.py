@@ -71,6 +71,7 @@ def test_a_healthy_node_is_read_whole():
     assert evidence.cdi_specs.value == {"/var/run/cdi/nvidia.yaml": "580.159.03"}
     assert list(evidence.files.value) == [nodes.BLACKLIST]
     assert (evidence.mark.value, evidence.docker_record.value) == (None, None)
+    assert (evidence.boot_default.value, evidence.command_line.value.split()[-1]) == (None, "quiet")
     for way in ("runtime", "cdi"):
         inside = evidence.containers[way].value
         assert inside.smi.value.gpus == (GPU,)
@@ -219,7 +220,8 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert node.programs() == {"dpkg-query"}
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
-        "cuda", "docker", "image_digests", "kernel_log", "libraries", "module_on_disk", "nvml", "smi", "units",
+        "boot_default", "command_line", "cuda", "docker", "image_digests", "kernel_log", "libraries", "module_on_disk",
+        "nvml", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
