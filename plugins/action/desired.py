@@ -17,7 +17,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import compat
+from ansible_collections.goldennode.gpu.plugins.module_utils import compat, source_keys
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
@@ -94,7 +94,9 @@ class _Preparation:
         today = datetime.date.today()
         for platform in bundle.platforms.values():
             self.problems += compat.problems(platform, cdi=settings["toolkit"]["toolkit_cdi"])
-            self.warnings += ["%s: %s" % (platform.platform, warning) for warning in compat.warnings(platform, today)]
+            self.problems += source_keys.problems(platform, today)
+            known = compat.warnings(platform, today) + source_keys.warnings(platform)
+            self.warnings += ["%s: %s" % (platform.platform, warning) for warning in known]
         found = self._locks(bundle)
         if self.problems:
             return {}

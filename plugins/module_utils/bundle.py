@@ -71,14 +71,18 @@ class BundleError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """One package repository. ``key`` is the armoured key itself; a suite that ends in / has no components."""
+    """One package repository; a suite that ends in / has no components.
+
+    Exactly one of ``key``, the armoured key itself, and ``keyring``, the path of one that the distribution ships.
+    """
 
     name: str
     uris: t.Tuple[str, ...]
     suites: t.Tuple[str, ...]
     components: t.Tuple[str, ...]
-    key: str
+    key: t.Optional[str] = None
     fingerprint: t.Optional[str] = None
+    keyring: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,6 +252,9 @@ _SOURCE: t.Dict[str, _Field] = {
     "components": _Field(False, r"\S+", "main", listed=True),
     "key": _Field(False),
     "key_file": _Field(False, r".*\S", "vendor.asc"),
+    "keyring": _Field(
+        False, r"/usr/share/keyrings/[\w.+-]+\.(gpg|pgp|asc)", "/usr/share/keyrings/debian-archive-keyring.gpg"
+    ),
     "fingerprint": _Field(False, r"[0-9A-Fa-f]{40}", "40 hex digits"),
 }
 
@@ -366,8 +373,11 @@ class _Reader:
             )
         if not flat and not fields.get("components"):
             self.problem(path + ".components", MISSING, "is missing", "Add it, for example components: [main]")
-        key = self._key(path, fields)
-        if key is None:
+        if not self._says_one_key(path, fields):
+            return None
+        keyring = fields.get("keyring")
+        key = None if keyring else self._key(path, fields)
+        if key is None and keyring is None:
             return None
         fingerprint = fields.get("fingerprint")
         return Source(
@@ -377,14 +387,26 @@ class _Reader:
             components=fields.get("components", ()),
             key=key,
             fingerprint=fingerprint.upper() if fingerprint else None,
+            keyring=keyring,
         )
+
+    def _says_one_key(self, path: str, fields: t.Mapping[str, t.Any]) -> bool:
+        given = [name for name in ("key", "key_file", "keyring") if name in fields]
+        if len(given) != 1:
+            fix = (
+                "Give the repository's armoured key as key, or its file as key_file, or, for a repository of the "
+                "distribution itself, the path of its keyring on the node as keyring, one of the three"
+            )
+            message = "has both %s" % " and ".join(given) if given else "has no key"
+            self.problem(path, MISSING, message, fix)
+        elif given == ["keyring"] and fields.get("fingerprint"):
+            fix = "Leave fingerprint out: the keyring is the distribution's own, and changes with its updates"
+            self.problem(path + ".fingerprint", fields["fingerprint"], "cannot stand beside keyring", fix)
+            return False
+        return len(given) == 1
 
     def _key(self, path: str, fields: t.Mapping[str, t.Any]) -> t.Optional[str]:
         """The armoured key, whose fingerprint is the one that the bundle names."""
-        if ("key" in fields) == ("key_file" in fields):
-            fix = "Give the repository's armoured key as key, or its file as key_file, one of the two"
-            self.problem(path, MISSING, "has both key and key_file" if "key" in fields else "has no key", fix)
-            return None
         where, what = path + (".key" if "key" in fields else ".key_file"), fields.get("key_file", MISSING)
         try:
             text = fields["key"] if "key" in fields else self._read_key(fields["key_file"])

@@ -376,10 +376,17 @@ _REPOSITORY_FILES: t.Dict[str, t.Callable[[t.Mapping[str, t.Any], Settings], t.I
 
 
 def deb822(source: t.Mapping[str, t.Any], architecture: str) -> str:
-    """One repository as a .sources file, with the key inside: no second file that could be lost or be another's."""
+    """One repository as a .sources file, with the key inside: no second file that could be lost or be another's.
+
+    A repository of the distribution itself names the distribution's keyring instead, as the distribution's own entries
+    do: apt refuses all sources when two entries of one repository differ in Signed-By.
+    """
     lines = ["Types: deb", "URIs: " + " ".join(source["uris"]), "Suites: " + " ".join(source["suites"])]
     if source["components"]:
         lines.append("Components: " + " ".join(source["components"]))
-    lines += ["Architectures: " + architecture, "Signed-By:"]
-    lines += [" " + (line or ".") for line in source["key"].rstrip("\n").split("\n")]
+    lines.append("Architectures: " + architecture)
+    if source.get("keyring"):
+        lines.append("Signed-By: " + source["keyring"])
+    else:
+        lines += ["Signed-By:"] + [" " + (line or ".") for line in source["key"].rstrip("\n").split("\n")]
     return "\n".join(lines) + "\n"

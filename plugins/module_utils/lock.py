@@ -56,6 +56,7 @@ def build(
                 "suites": list(source.suites),
                 "components": list(source.components),
                 "key": source.key,
+                "keyring": source.keyring,
             }
             for source in bundle.sources
         ],

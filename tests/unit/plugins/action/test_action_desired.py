@@ -18,7 +18,7 @@ from ansible_collections.goldennode.gpu.plugins.action import desired as action
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip, bundle_file
 from ansible_collections.goldennode.gpu.tests.unit import actions
-from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY, PLATFORM, data
+from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY, PLATFORM, SHA1_FINGERPRINT, SHA1_KEY, data
 from ansible_collections.goldennode.gpu.tests.unit.plugins.module_utils.test_lock import DIGEST, PACKAGES
 
 OTHER = "debian-12-x86_64"
@@ -263,6 +263,15 @@ def test_what_cannot_work_together_is_told_before_anything_is_resolved(pool):
     said = refused(pool)
     assert "CVE-2026-24260" in said
     assert "is CUDA 13.2, and driver 580.159.03 is older" in said
+
+
+def test_case_040_a_key_that_apt_will_refuse_is_told_before_anything_is_resolved(pool):
+    plain = data()
+    plain["platforms"][PLATFORM]["sources"][0]["fingerprint"] = SHA1_FINGERPRINT
+    (pool / "pool.yml").write_text(yaml.safe_dump(plain))
+    (pool / "vendor.asc").write_text(SHA1_KEY)
+    with pytest.raises(AnsibleActionFail, match="is bound by a SHA1 signature, which apt of debian-13-x86_64 does not"):
+        run(pool)
 
 
 def test_the_same_problem_of_two_platforms_is_told_once(pool):

@@ -31,6 +31,9 @@ class AsWritten(float):
     as_written = "1.20"
 
 
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
 def source(**fields):
     found = data()
     own = found["platforms"][PLATFORM]["sources"][0]
@@ -97,6 +100,8 @@ def test_every_platform_that_is_meant_is_known(key):
         {"fingerprint": FINGERPRINT.lower()},
         {"fingerprint": None},
         {"key_file": None, "key": "text before\n" + KEY},
+        {"key_file": None, "fingerprint": None, "keyring": "/usr/share/keyrings/debian-archive-keyring.gpg"},
+        {"key_file": None, "fingerprint": None, "keyring": "/usr/share/keyrings/debian-archive-keyring.pgp"},
     ],
 )
 def test_sound_sources(fields):
@@ -260,6 +265,14 @@ def test_the_fabric_manager_must_equal_the_driver(driver):
         ({"suites": ["/"]}, "sources[0].components: ['main'] cannot stand beside the suite /"),
         ({"key_file": None}, "sources[0] has no key"),
         ({"key": KEY}, "sources[0] has both key and key_file"),
+        ({"keyring": KEYRING}, "sources[0] has both key_file and keyring"),
+        ({"key_file": None, "keyring": KEYRING}, "fingerprint: '%s' cannot stand beside keyring" % FINGERPRINT),
+        ({"key_file": None, "keyring": "debian-archive-keyring.gpg"}, "keyring: 'debian-archive-keyring.gpg' does not"),
+        ({"key_file": None, "keyring": "/usr/share/keyrings/../x.gpg"}, "does not have the form"),
+        ({"key_file": None, "keyring": "/tmp/mine.gpg"}, "does not have the form"),
+        ({"key_file": None, "keyring": "/usr/share/keyrings/a b.gpg"}, "does not have the form"),
+        ({"key_file": None, "keyring": "/usr/share/keyrings/a.gpg\nTrusted: yes"}, "does not have the form"),
+        ({"trusted": "yes"}, "sources[0].trusted is not a key of a bundle"),
         ({"key_file": "nope.asc"}, "sources[0].key_file: 'nope.asc' cannot be used: [Errno 2]"),
         ({"key_file": None, "key": "xx"}, "sources[0].key cannot be used: it holds no armoured public key"),
         ({"fingerprint": "abc"}, "sources[0].fingerprint: 'abc' does not have the form"),
@@ -268,6 +281,11 @@ def test_the_fabric_manager_must_equal_the_driver(driver):
 )
 def test_a_wrong_source_is_told(fields, said):
     assert said in only(source(**fields))
+
+
+def test_a_distributions_keyring_stands_in_the_bundle_by_its_path():
+    own = load(source(key_file=None, fingerprint=None, keyring=KEYRING)).platforms[PLATFORM]
+    assert (own.sources[0].keyring, own.sources[0].key, own.sources[0].fingerprint) == (KEYRING, None, None)
 
 
 def test_a_file_with_one_key_more_than_named_is_refused():

@@ -90,6 +90,15 @@ def test_a_flat_repository_has_no_components():
     )
 
 
+def test_a_repository_of_the_distribution_names_its_keyring():
+    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    source = {"name": "x", "uris": ["http://a"], "suites": ["trixie"], "components": ["non-free"], "key": None}
+    assert rendering.deb822(dict(source, keyring=keyring), "amd64") == (
+        "Types: deb\nURIs: http://a\nSuites: trixie\nComponents: non-free\nArchitectures: amd64\n"
+        "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n"
+    )
+
+
 def test_nouveau_is_kept_away_in_all_three_ways():
     text = content("/etc/modprobe.d/goldennode-blacklist.conf")
     for line in ("blacklist nouveau", "install nouveau /bin/false", "options nouveau modeset=0", "blacklist nova_core"):

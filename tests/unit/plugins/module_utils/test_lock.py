@@ -48,7 +48,7 @@ def test_a_lock_has_what_docs_promise():
     assert lock["driver"]["flavour"] == "open"
     assert lock["fabric_manager"] == {"version": "580.159.03", "packages": PACKAGES["fabric_manager"]}
     assert lock["kernel"] == {"release": "6.12.57+deb13-amd64", "packages": PACKAGES["kernel"]}
-    assert list(lock["sources"][0]) == ["name", "uris", "suites", "components", "key"]
+    assert list(lock["sources"][0]) == ["name", "uris", "suites", "components", "key", "keyring"]
 
 
 def test_without_a_fabric_manager_the_axis_is_null():

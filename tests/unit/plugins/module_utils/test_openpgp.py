@@ -6,11 +6,21 @@
 from __future__ import annotations
 
 import base64
+import datetime
 
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import openpgp
-from ansible_collections.goldennode.gpu.tests.unit.bundles import FINGERPRINT, KEY, OTHER_FINGERPRINT, OTHER_KEY
+from ansible_collections.goldennode.gpu.tests.unit.bundles import (
+    EXPIRED_KEY,
+    FINGERPRINT,
+    KEY,
+    OTHER_FINGERPRINT,
+    OTHER_KEY,
+    REVOKED_KEY,
+    SHA1_KEY,
+    SHORT_KEY,
+)
 
 BEGIN, END = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 
@@ -74,3 +84,105 @@ def test_every_way_to_write_a_length_is_read():
 
 def test_no_key_leaves_nothing_to_write():
     assert openpgp.normalise("no key") == ""
+
+
+# --- what a key says of itself ------------------------------------------------------------------------------------
+
+
+def packet(tag: int, body: bytes) -> bytes:
+    return bytes([0xC0 | tag, 0xFF]) + len(body).to_bytes(4, "big") + body
+
+
+PRIMARY = b"\x04" + (1_700_000_000).to_bytes(4, "big") + b"\x16" + b"p" * 40
+SUBKEY = b"\x04" + (1_700_000_000).to_bytes(4, "big") + b"\x16" + b"s" * 40
+
+
+def signature(kind: int, hash_id: int, *hashed: bytes, issuer: bytes = b"") -> bytes:
+    """A signature packet of version 4; ``hashed`` are subpackets, and the issuer stands in the other area."""
+    identity = issuer or bytes.fromhex(openpgp.fingerprints(armoured(packet(6, PRIMARY)))[0][-16:])
+    area = b"".join(hashed)
+    other = b"\x09\x10" + identity
+    lengths = len(area).to_bytes(2, "big") + area + len(other).to_bytes(2, "big") + other
+    return packet(2, bytes([4, kind, 22, hash_id]) + lengths + b"\x00\x00")
+
+
+def created(seconds: int) -> bytes:
+    return b"\x05\x02" + seconds.to_bytes(4, "big")
+
+
+def lifetime(seconds: int) -> bytes:
+    return b"\x05\x09" + seconds.to_bytes(4, "big")
+
+
+def flags(value: int) -> bytes:
+    return bytes([2, 27, value])
+
+
+def read(*packets: bytes) -> openpgp.Certificate:
+    (found,) = openpgp.certificates(armoured(packet(6, PRIMARY) + b"".join(packets)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithm", "bits", "hashes", "expires", "revoked"),
+    [
+        (KEY, "EdDSA", 0, ["SHA256"], None, False),
+        (OTHER_KEY, "RSA", 2048, ["SHA512"], None, False),
+        (SHA1_KEY, "EdDSA", 0, ["SHA1"], None, False),
+        (EXPIRED_KEY, "EdDSA", 0, ["SHA512"], "2025-01-01", False),
+        (REVOKED_KEY, "EdDSA", 0, ["SHA512"], None, True),
+        (SHORT_KEY, "RSA", 1024, ["SHA512"], None, False),
+    ],
+)
+def test_a_key_is_read_as_gpg_reads_it(key, algorithm, bits, hashes, expires, revoked):
+    (found,) = openpgp.certificates(key)
+    assert (found.algorithm, found.bits, found.revoked) == (algorithm, bits, revoked)
+    assert [binding.hash for binding in found.bindings] == hashes
+    assert (found.expires.date().isoformat() if found.expires else None) == expires
+
+
+def test_the_newest_signature_of_the_key_says_when_it_ends():
+    older = signature(0x13, 2, created(1_700_000_000), lifetime(86400))
+    newer = signature(0x1F, 10, created(1_700_000_001), lifetime(2 * 86400))
+    assert read(older).expires == datetime.datetime(2023, 11, 15, 22, 13, 20, tzinfo=datetime.timezone.utc)
+    assert read(newer, older).expires == datetime.datetime(2023, 11, 16, 22, 13, 20, tzinfo=datetime.timezone.utc)
+    assert read(older, signature(0x13, 10, created(1_700_000_001))).expires is None
+
+
+def test_signatures_of_others_bind_nothing():
+    assert read(signature(0x10, 10, issuer=b"somebody")).bindings == ()
+    assert read(signature(0x20, 10, issuer=b"somebody")).revoked is False
+
+
+def test_an_issuers_fingerprint_counts_more_than_its_short_id():
+    whole = bytes([22, 33, 4]) + bytes.fromhex(read().fingerprint)
+    assert len(read(signature(0x13, 8, whole, issuer=b"somebody")).bindings) == 1
+
+
+def test_a_subkey_has_its_binding_and_says_whether_it_signs():
+    found = read(
+        signature(0x13, 8, flags(0x01)),
+        packet(14, SUBKEY),
+        signature(0x18, 2, flags(0x02)),
+        packet(14, SUBKEY[:-1] + b"t"),
+        signature(0x18, 8, flags(0x0C)),
+    )
+    assert [(bool(b.of), b.hash, b.signs) for b in found.bindings] == [
+        (False, "SHA256", False),
+        (True, "SHA1", True),
+        (True, "SHA256", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x03\x05",
+        b"\x04\x13\x16\x02\xff\xff",
+        b"\x04\x13\x16\x02\x00\x02\xff\x00",
+        bytes([4, 0x13, 22, 2, 0, 1, 0]),
+    ],
+)
+def test_a_broken_signature_is_no_binding(body):
+    assert read(packet(2, body)).bindings == ()
