@@ -8,7 +8,6 @@ node's own configuration but its proxies. The node is not touched, and nothing s
 from __future__ import annotations
 
 import dataclasses
-import glob
 import os
 import re
 import shutil
@@ -16,24 +15,24 @@ import tempfile
 import time
 import typing as t
 
-from . import apt_text
+from . import apt_text, node_sources
 from .bundle import MISSING, PlatformBundle, Problem
-from .desired import deb822
-from .model import to_plain
+from .desired import deb822, source_path
+from .model import AptSource, Reading, to_plain
 from .package_names import DRIVER_GLOBS, axis_of
 from .packages import Wanted, choose, no_kernel, not_found, wanted
+from .parse import apt_sources
+from .probe import sources as probe
 from .probe.host import Command, Host, LocalHost
 
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 #: Settings that say how to reach the network from here; all others of the node's apt are left behind.
 _NETWORK = re.compile(
     r'Acquire::https?::(?:\S+::)?(?:Proxy|Verify|CaInfo|CaPath|SslCert|SslKey|IssuerCert)\S* "|Acquire::ForceIPv[46] "',
     re.IGNORECASE,
 )
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
-_SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list", "/etc/apt/sources.list.d/*.sources")
+_READ = "Run lock_resolve as root on a node whose sources can be read"
 _DPKG_STATUS = "/var/lib/dpkg/status"
-_OWN_FILE = "goldennode-"
 
 
 class ResolveError(ValueError):
@@ -129,7 +128,7 @@ class _Root:
 
     @property
     def _architecture(self) -> str:
-        return _ARCHITECTURES[self._bundle.platform.rpartition("-")[2]]
+        return node_sources.architecture(self._bundle.platform)
 
     def _pin_driver(self, versions: t.Iterable[str]) -> None:
         """The driver's whole set at the versions that were chosen, also where a dependency would take any newer one."""
@@ -137,17 +136,42 @@ class _Root:
         self._write("preferences", "\n".join(stanza % (" ".join(DRIVER_GLOBS), full) for full in sorted(versions)))
 
     def _write_sources(self) -> None:
-        own = [uri for source in self._bundle.sources for uri in source.uris]
-        found = []
-        for path in sorted(path for pattern in _SOURCES for path in glob.glob(pattern)):
-            if not os.path.basename(path).startswith(_OWN_FILE):
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    found += apt_text.entries(path, file.read())
-        kept = apt_text.distribution_entries(found, _codename(), own)
-        self._write("sources.list", "".join(entry.text + "\n" for entry in kept if not entry.deb822))
-        stanzas = [entry.text + "\n" for entry in kept if entry.deb822]
-        stanzas += [deb822(to_plain(source), self._architecture) for source in self._bundle.sources]
-        self._write("sources.d/all.sources", "\n".join(stanzas))
+        """The node's entries of the distribution, and the bundle's; Signed-By of both as they have it."""
+        own = {source_path(s.name): deb822(to_plain(s), self._architecture) for s in self._bundle.sources}
+        wanted_entries = [e for path, text in own.items() for e in apt_sources.parse(path, text, self._architecture)]
+        there = [entry for entry in self._node_sources() if not entry.managed]
+        self._refuse_sources(there, wanted_entries)
+        kept = node_sources.for_resolving(there, _codename(), wanted_entries)
+        texts = {path: self._read_node(path) for path in dict.fromkeys(entry.file for entry in kept)}
+        lines = [(entry, apt_sources.for_packages(texts[entry.file], entry)) for entry in kept]
+        self._write("sources.list", "".join(text + "\n" for entry, text in lines if not _is_stanza(entry)))
+        stanzas = [text + "\n" for entry, text in lines if _is_stanza(entry)]
+        self._write("sources.d/all.sources", "\n".join(stanzas + list(own.values())))
+
+    def _node_sources(self) -> t.Tuple[AptSource, ...]:
+        there = probe.sources(self._host)
+        if there.value is None:
+            raise ResolveError(
+                [Problem("the node's package sources", MISSING, "cannot be read: %s" % there.error, _READ)]
+            )
+        return there.value
+
+    def _read_node(self, path: str) -> str:
+        return self._host.read(path).value or ""
+
+    def _refuse_sources(self, there: t.Sequence[AptSource], ours: t.Sequence[AptSource]) -> None:
+        """What only the bundle can mend: it names a repository of the distribution, and not as the node does."""
+        found = [
+            Problem("sources", MISSING, "do not fit this node: %s" % misfit.cause.rstrip("."), misfit.fix.rstrip("."))
+            for misfit in node_sources.misfits(there, ours, (), self._bundle.platform)
+            if misfit.follows
+        ]
+        for source in self._bundle.sources:
+            if source.keyring and self._host.stat(source.keyring) == Reading(None):
+                fix = "Write it as the node's own entries have it, or install the package that ships it"
+                found.append(Problem("sources.%s.keyring" % source.name, source.keyring, "is not on this node", fix))
+        if found:
+            raise ResolveError(found)
 
     def _write(self, name: str, text: str) -> None:
         with open(os.path.join(self._path, name), "w", encoding="utf-8") as file:
@@ -258,6 +282,10 @@ class _Root:
             message = "cannot be run: %s" % (result.error or result.stderr.strip())
             raise ResolveError([Problem(argv[0], MISSING, message, "Run lock_resolve on a node that has apt")])
         return result
+
+
+def _is_stanza(entry: AptSource) -> bool:
+    return entry.file.endswith(".sources")
 
 
 def _codename() -> str:

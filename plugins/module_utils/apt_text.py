@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What apt prints, and the sources files that it reads: text in, plain values out. Pure; any text is taken.
+"""What apt prints: text in, plain values out. Pure; any text is taken.
 
 Used for the throw-away package root in which a lock is resolved.
 """
@@ -11,10 +11,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
-
-_DISTRIBUTION_COMPONENTS = frozenset(
-    ("main", "contrib", "non-free", "non-free-firmware", "restricted", "universe", "multiverse")
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,77 +137,3 @@ def update_failure(text: str) -> t.Tuple[str, str]:
 def _words(line: str) -> str:
     text = " ".join(line.split())
     return text[3:] if text[:3] in ("E: ", "W: ") else text
-
-
-# --- sources files ------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One entry of the node's sources, and its own text, in which the lists that are not packages' are left out."""
-
-    text: str
-    deb822: bool
-    uris: t.Tuple[str, ...]
-    suites: t.Tuple[str, ...]
-    components: t.Tuple[str, ...]
-
-
-def entries(path: str, text: str) -> t.List[Entry]:
-    """The entries for binary packages of one sources file, by its extension."""
-    if path.endswith(".sources"):
-        return [entry for entry in map(_stanza, re.split(r"\n\s*\n", text)) if entry]
-    return [entry for entry in map(_line, text.splitlines()) if entry]
-
-
-def _line(text: str) -> t.Optional[Entry]:
-    match = re.match(r"\s*deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)((?:\s+[^\s#]+)*)", text)
-    if not match or match.group(1).startswith("cdrom:"):
-        return None
-    return Entry(text.strip(), False, (match.group(1),), (match.group(2),), tuple(match.group(3).split()))
-
-
-def _stanza(text: str) -> t.Optional[Entry]:
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    fields: t.Dict[str, str] = {}
-    key = ""
-    for line in lines:
-        if line[0] in " \t":
-            fields[key] = fields.get(key, "") + " " + line.strip()
-        else:
-            key, _colon, value = line.partition(":")
-            key = key.strip().lower()
-            fields[key] = value.strip()
-    types = fields.get("types", "").split()
-    if "deb" not in types or fields.get("enabled", "yes").lower() in ("no", "false", "0", "off"):
-        return None
-    kept = ["Types: deb" if line.lower().startswith("types:") else line for line in lines]
-    return Entry(
-        "\n".join(kept),
-        True,
-        tuple(fields.get("uris", "").split()),
-        tuple(fields.get("suites", "").split()),
-        tuple(fields.get("components", "").split()),
-    )
-
-
-def distribution_entries(found: t.Sequence[Entry], codename: str, others: t.Iterable[str]) -> t.List[Entry]:
-    """The distribution's own entries: its code name as suite, its components, and no repository of the bundle.
-
-    Others' repositories are left out, so that the lock is the same on every node and a broken one does no harm. Where
-    nothing is recognised, as with a mirror that names its suites differently, all but the bundle's are taken.
-    """
-    taken = {_address(uri) for uri in others}
-    foreign = [entry for entry in found if not taken & {_address(uri) for uri in entry.uris}]
-
-    def own(entry: Entry) -> bool:
-        suites = all(suite.rstrip("/") == codename or suite.startswith(codename + "-") for suite in entry.suites)
-        return suites and set(entry.components) <= _DISTRIBUTION_COMPONENTS and bool(entry.components)
-
-    recognised = [entry for entry in foreign if codename and own(entry)]
-    return recognised or foreign
-
-
-def _address(uri: str) -> str:
-    """An address as it compares: without the scheme, and with nothing behind the path."""
-    return re.sub(r"^[a-z+]+:/*", "", uri).rstrip("/")

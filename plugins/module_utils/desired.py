@@ -16,6 +16,7 @@ import typing as t
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
+from .node_sources import FOLDER, architecture
 from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
@@ -359,10 +360,9 @@ else:
 
 def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[ManagedFile]:
     packages = sorted(packages_of(lock, kernel=settings["kernel"]["kernel_pin"]).items())
-    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[lock["platform"].rpartition("-")[2]]
     for source in lock["sources"]:
-        path = "/etc/apt/sources.list.d/goldennode-%s.sources" % source["name"]
-        yield _file(path, "packages", HEADER + deb822(source, architecture))
+        text = HEADER + deb822(source, architecture(lock["platform"]))
+        yield _file(source_path(source["name"]), "packages", text)
     pins = "\n".join("Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages)
     yield _file("/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins)
     names = "".join('    "%s$";\n' % re.sub(r"([.+])", r"\\\1", name) for name, _version in packages)
@@ -375,7 +375,11 @@ _REPOSITORY_FILES: t.Dict[str, t.Callable[[t.Mapping[str, t.Any], Settings], t.I
 }
 
 
-def deb822(source: t.Mapping[str, t.Any], architecture: str) -> str:
+def source_path(name: str) -> str:
+    return "%s/goldennode-%s.sources" % (FOLDER, name)
+
+
+def deb822(source: t.Mapping[str, t.Any], debian_architecture: str) -> str:
     """One repository as a .sources file, with the key inside: no second file that could be lost or be another's.
 
     A repository of the distribution itself names the distribution's keyring instead, as the distribution's own entries
@@ -384,7 +388,7 @@ def deb822(source: t.Mapping[str, t.Any], architecture: str) -> str:
     lines = ["Types: deb", "URIs: " + " ".join(source["uris"]), "Suites: " + " ".join(source["suites"])]
     if source["components"]:
         lines.append("Components: " + " ".join(source["components"]))
-    lines.append("Architectures: " + architecture)
+    lines.append("Architectures: " + debian_architecture)
     if source.get("keyring"):
         lines.append("Signed-By: " + source["keyring"])
     else:

@@ -119,6 +119,32 @@ class Package:
 
 
 @dataclasses.dataclass(frozen=True)
+class AptSource:
+    """One entry of apt's sources, in lines ``line`` to ``last`` of ``file``.
+
+    ``signed_by`` are paths and fingerprints as they stand there, joined by commas; a key inside the entry is ``key``
+    and its digest; "" where nothing is said. ``broken`` says why apt cannot read the entry, and so refuses every
+    source. ``managed``: the file says that it is this collection's.
+    """
+
+    file: str
+    line: int
+    last: int
+    types: t.Tuple[str, ...] = ()
+    uris: t.Tuple[str, ...] = ()
+    suites: t.Tuple[str, ...] = ()
+    components: t.Tuple[str, ...] = ()
+    signed_by: str = ""
+    enabled: bool = True
+    managed: bool = False
+    broken: str = ""
+
+    @property
+    def place(self) -> str:
+        return "%s:%d" % (self.file, self.line)
+
+
+@dataclasses.dataclass(frozen=True)
 class DriverLoaded:
     """The nvidia module in the running kernel, from /sys/module/nvidia/version and /proc/driver/nvidia/version."""
 
@@ -307,6 +333,7 @@ class Evidence:
     boot: Reading[Boot] = NOT_READ
     pci: Reading[t.Tuple[PciDevice, ...]] = NOT_READ
     packages: Reading[t.Dict[str, Package]] = NOT_READ
+    sources: Reading[t.Tuple[AptSource, ...]] = NOT_READ  # every entry that apt reads, in the order in which it does
     modules_loaded: Reading[t.Tuple[str, ...]] = NOT_READ  # names below /sys/module that matter to a GPU
     driver: Reading[DriverLoaded] = NOT_READ
     driver_params: Reading[t.Dict[str, str]] = NOT_READ  # /proc/driver/nvidia/params, values as printed (decimal)

@@ -60,6 +60,11 @@ class System(LocalHost):
             raise
         _sync_folder(folder)
 
+    def rename(self, path: str, target: str) -> None:
+        """Give the file another name in its folder. A link is renamed itself, and what was called so is replaced."""
+        os.rename(path, target)
+        _sync_folder(os.path.dirname(target))
+
     def remove(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

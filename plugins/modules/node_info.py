@@ -101,6 +101,9 @@ evidence:
     packages:
       description: Reading of the installed packages that matter, with their full versions and whether they are held.
       type: dict
+    sources:
+      description: Reading of the entries of the package sources (apt), with file and line.
+      type: dict
     modules_loaded:
       description: Reading of the kernel modules that drive a GPU, or keep the NVIDIA driver from it.
       type: dict

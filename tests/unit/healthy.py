@@ -16,6 +16,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import desired as r
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
 from ansible_collections.goldennode.gpu.plugins.module_utils.lock import lock_id
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    AptSource,
     Boot,
     BootDefault,
     ContainerLook,
@@ -37,6 +38,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Reading,
     Unit,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
 
 DRIVER = "580.159.03"
 KERNEL = "6.12.57+deb13-amd64"
@@ -186,6 +188,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         boot=Reading(Boot("11111111-2222-4333-8444-555555555555", KERNEL, 1000.0)),
         pci=Reading(_pci(profile)),
         packages=Reading(_packages(want, nvswitch=profile == "h100x8")),
+        sources=Reading(_sources(want)),
         modules_loaded=Reading(("nvidia", "nvidia_uvm")),
         driver=Reading(DriverLoaded(driver, want.lock["driver"]["flavour"])),
         driver_params=Reading(
@@ -256,6 +259,7 @@ def cheap(full: Evidence) -> Evidence:
         "boot",
         "pci",
         "packages",
+        "sources",
         "modules_loaded",
         "driver",
         "driver_params",
@@ -297,6 +301,14 @@ def _pci(profile: str) -> t.Tuple[PciDevice, ...]:
     if profile == "h100x8":
         devices += [PciDevice("0000:%02x:00.0" % (0xA0 + index), "22a3", "0680") for index in range(4)]
     return tuple(devices)
+
+
+def _sources(want: Desired) -> t.Tuple[AptSource, ...]:
+    """Debian's own, and the files of the roles."""
+    own = "deb http://deb.debian.org/debian trixie main\n"
+    texts = {"/etc/apt/sources.list": own}
+    texts.update({path: file.content or "" for path, file in want.files.items() if path.endswith(".sources")})
+    return tuple(entry for path, text in texts.items() for entry in apt_sources.parse(path, text, "amd64"))
 
 
 def _packages(want: Desired, nvswitch: bool) -> t.Dict[str, Package]:

@@ -17,8 +17,15 @@ EVERY_FILE = sorted(MODULE_UTILS.rglob("*.py"))
 
 #: All else is pure, also a file that is new.
 NOT_PURE = (
-    *("probe", "agent.py", "apt_root.py", "boot_default.py", "docker_config.py", "initramfs.py", "mark.py"),
-    *("system.py",),
+    "probe",
+    "agent.py",
+    "apt_root.py",
+    "apt_sources.py",
+    "boot_default.py",
+    "docker_config.py",
+    "initramfs.py",
+    "mark.py",
+    "system.py",
 )
 
 #: Modules of Python through which a machine could be asked.

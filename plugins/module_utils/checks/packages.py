@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..model import Desired, Evidence, Finding, Package, Platform
+from .. import node_sources
+from ..model import AptSource, Desired, Evidence, Finding, Package, Platform
 from ..package_names import has_driver_version
+from ..parse import apt_sources
 from . import wanted
 from .outcome import all_passed, failed, passed
 from .wanted import RUN_SITE
@@ -53,6 +55,35 @@ def platform_unknown(here: t.Optional[Platform], bundles: t.Collection[str]) -> 
         fix="Add it to platforms in the bundle if the collection supports it, or take the host out of gpu_nodes. "
         "The bundle has: %s." % known,
         repair="manual",
+    )
+
+
+def sources(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """No entry of the node's package sources is in the way of the bundle's: one conflict, and apt refuses them all."""
+    ours = wanted_sources(desired)
+    files = [path for path in desired.files if path.startswith(node_sources.FOLDER)]
+    problems = [
+        failed(
+            misfit.entry.place,
+            expected=misfit.wanted,
+            actual=misfit.entry.broken or "%s %s" % (" ".join(misfit.entry.uris), " ".join(misfit.entry.suites)),
+            cause=misfit.cause,
+            fix=misfit.fix or "%s It %s." % (RUN_SITE, "deletes it" if misfit.ours else "sets it aside"),
+            repair="roles" if misfit.removable else "manual",
+        )
+        for misfit in node_sources.misfits(evidence.sources.value or (), ours, files, desired.platform)
+    ]
+    return all_passed(problems, "no entry of the package sources is in the way of the bundle's")
+
+
+def wanted_sources(desired: Desired) -> t.Tuple[AptSource, ...]:
+    """The entries of the files that the roles write."""
+    architecture = node_sources.architecture(desired.platform)
+    return tuple(
+        entry
+        for path, file in sorted(desired.files.items())
+        if path.startswith(node_sources.FOLDER)
+        for entry in apt_sources.parse(path, file.content or "", architecture)
     )
 
 

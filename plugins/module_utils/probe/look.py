@@ -14,7 +14,7 @@ import typing as t
 
 from .. import docker_record
 from ..model import Desired, Evidence, Platform, Reading
-from . import boot_default, container, docker, driver, files, initramfs, kernel, nodes, packages, services
+from . import boot_default, container, docker, driver, files, initramfs, kernel, nodes, packages, services, sources
 from .budget import Budget
 from .host import Host
 
@@ -81,6 +81,7 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, 
         "docker_config_file": lambda: docker.config_file(host),
         "docker_record": lambda: files.record(host, docker_record.PATH),
         "mark": lambda: files.mark(host),
+        "sources": lambda: sources.sources(host),
     }
     if scope != "fact":
         jobs["boot_default"] = lambda: boot_default.boot_default(host)

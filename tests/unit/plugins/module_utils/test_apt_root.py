@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -12,10 +13,13 @@ import re
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import apt_root
-from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Kernel
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Kernel, Source
+from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY, platform_bundle
 
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 RELEASE = "6.12.57+deb13-amd64"
 AVAILABLE = {
     "linux-image-" + RELEASE: ("6.12.57-1",),
@@ -58,7 +62,13 @@ NEEDED = {
 
 
 class Apt:
-    """Plays apt. ``answers`` replace what one of its programs says: a Command, or (rc, stdout, stderr), by its name."""
+    """Plays apt. ``answers`` replace what one of its programs says: a Command, or (rc, stdout, stderr), by its name.
+
+    ``node`` is the folder that stands for /etc/apt and /etc/apt/sources.list.d; ``keyrings`` are all that are there.
+    """
+
+    node = pathlib.Path()
+    keyrings = (KEYRING,)
 
     def __init__(self, answers=None):
         self.calls = []
@@ -66,6 +76,20 @@ class Apt:
         self.files = {}
         self.answers = answers or {}
         self.needed = dict(NEEDED)
+
+    def machine(self):
+        return "x86_64"
+
+    def read(self, path):
+        file = self.node / pathlib.Path(path).name
+        return Reading(file.read_text() if file.exists() else None)
+
+    def listdir(self, path):
+        assert path == "/etc/apt/sources.list.d"
+        return Reading({file.name: None for file in self.node.iterdir() if file.name != "sources.list"})
+
+    def stat(self, path):
+        return Reading(object() if path in self.keyrings else None)
 
     def run(self, argv, timeout, unprivileged=False, groups=(), where="host"):
         assert argv[0] == "env"
@@ -154,10 +178,12 @@ def node(monkeypatch, tmp_path):
     (tmp_path / "docker.sources").write_text(
         "Types: deb\nURIs: https://vendor.example/nvidia/\nSuites: stable\nComponents: main\nSigned-By: /old.gpg\n"
     )
-    (tmp_path / "goldennode-nvidia.sources").write_text("Types: deb\nURIs: http://of.an.earlier.run\nSuites: /\n")
+    (tmp_path / "goldennode-nvidia.sources").write_text(
+        HEADER + "Types: deb\nURIs: http://of.an.earlier.run\nSuites: /\n"
+    )
     (tmp_path / "status").write_text("Package: bash\nStatus: install ok installed\nVersion: 5.2\n")
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(apt_root, "_SOURCES", (str(tmp_path / "*.list"), str(tmp_path / "*.sources")))
+    monkeypatch.setattr(Apt, "node", tmp_path)
     monkeypatch.setattr(apt_root, "_DPKG_STATUS", str(tmp_path / "status"))
     monkeypatch.setattr(apt_root, "_codename", lambda: "trixie")
     monkeypatch.setattr(apt_root.tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -223,6 +249,62 @@ def test_sources_are_the_distributions_and_the_bundles():
     assert "URIs: https://vendor.example/nvidia\n" in sources
     assert "old.gpg" not in sources
     assert KEY.splitlines()[2] in sources
+
+
+NON_FREE = Source("non-free", ("http://deb.debian.org/debian",), ("trixie",), ("non-free",), keyring=KEYRING)
+
+
+def with_non_free(apt=None, **fields):
+    source = dataclasses.replace(NON_FREE, **fields)
+    return resolve(apt, sources=(*platform_bundle().sources, source))
+
+
+def test_more_of_the_distribution_stands_beside_its_own_entries_with_their_keyring(node):
+    own = "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: trixie\nComponents: main\nSigned-By: %s\n" % KEYRING
+    (node / "sources.list").unlink()
+    (node / "debian.sources").write_text(own)
+    apt = Apt()
+    with_non_free(apt)
+    sources = apt.files["sources.d/all.sources"]
+    assert sources.startswith(own), "the distribution's main is gone"
+    assert "Components: non-free\nArchitectures: amd64\nSigned-By: %s\n" % KEYRING in sources
+
+
+def test_an_entry_of_the_distribution_without_a_key_stands_first(node):
+    """apt before 3.0 takes it so, and not behind one that has a key."""
+    apt = Apt()
+    with_non_free(apt)
+    assert apt.files["sources.list"] == "deb http://deb.debian.org/debian trixie main\n"
+    assert "Signed-By: %s" % KEYRING in apt.files["sources.d/all.sources"]
+
+
+def test_a_keyring_unlike_that_of_the_distributions_own_entry_is_told_with_the_right_one(node):
+    other = KEYRING.replace(".gpg", ".pgp")
+    (node / "debian.sources").write_text(
+        "Types: deb\nURIs: https://deb.debian.org/debian/\nSuites: trixie\nComponents: main\nSigned-By: %s\n" % other
+    )
+    with pytest.raises(apt_root.ResolveError) as caught:
+        with_non_free()
+    assert (
+        "The bundle's goldennode-non-free.sources names the distribution's own repository deb.debian.org/debian trixie"
+        in str(caught.value)
+    )
+    assert "give that source keyring: %s, as the node's own entry has it" % other in str(caught.value)
+
+
+def test_a_keyring_that_is_not_on_the_node_is_told():
+    with pytest.raises(
+        apt_root.ResolveError, match=r"non-free.keyring: '/usr/share/keyrings/x.gpg' is not on this node"
+    ):
+        with_non_free(keyring="/usr/share/keyrings/x.gpg")
+
+
+def test_sources_that_cannot_be_read_are_told():
+    class Unreadable(Apt):
+        def read(self, path):
+            return Reading.unknown("%s could not be read: Input/output error" % path)
+
+    assert "the node's package sources cannot be read: /etc/apt/sources.list could not" in refused(Unreadable())[0]
 
 
 def test_the_whole_driver_set_is_pinned_also_where_a_dependency_takes_any_version():

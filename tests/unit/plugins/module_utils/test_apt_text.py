@@ -194,96 +194,6 @@ def test_a_rejected_sha1_key_is_not_taken_for_a_missing_one():
     assert "the same key again is no answer" in fix
 
 
-# --- sources files ------------------------------------------------------------------------------------------------
-
-LIST = """\
-# deb http://old.example/debian trixie main
-deb http://deb.debian.org/debian trixie main contrib # mine
-deb-src http://deb.debian.org/debian trixie main
-deb [arch=amd64 signed-by=/usr/share/keyrings/x.gpg] https://nvidia.github.io/libnvidia-container/stable/deb/amd64 /
-  deb http://security.debian.org/debian-security trixie-security main
-deb cdrom:[Debian GNU/Linux 13]/ trixie main
-
-nonsense
-deb
-"""
-
-SOURCES = """\
-# see sources.list(5)
-Types: deb deb-src
-URIs: http://deb.debian.org/debian
-Suites: trixie trixie-updates
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-
-Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: trixie
-Components: main
-
-Enabled: no
-Types: deb
-URIs: http://off.example
-Suites: trixie
-Components: main
-
-types: deb
-uris:
- http://vendor.example/nvidia
-suites: stable
-components: main
-signed-by:
- -----BEGIN PGP PUBLIC KEY BLOCK-----
- .
- AAAA
-"""
-
-
-def test_one_line_entries():
-    found = apt_text.entries("/etc/apt/sources.list", LIST)
-    assert [entry.uris[0] for entry in found] == [
-        "http://deb.debian.org/debian",
-        "https://nvidia.github.io/libnvidia-container/stable/deb/amd64",
-        "http://security.debian.org/debian-security",
-    ]
-    assert found[0].components == ("main", "contrib")
-    assert found[1].suites == ("/",)
-    assert not found[0].deb822
-
-
-def test_stanzas():
-    found = apt_text.entries("/etc/apt/sources.list.d/debian.sources", SOURCES)
-    assert [entry.uris for entry in found] == [("http://deb.debian.org/debian",), ("http://vendor.example/nvidia",)]
-    assert found[0].suites == ("trixie", "trixie-updates")
-    assert found[0].text.splitlines()[0] == "Types: deb"
-    assert "Signed-By: /usr/share/keyrings" in found[0].text
-    assert found[1].text.endswith(" .\n AAAA")
-
-
-def chosen(codename="trixie", others=()):
-    found = apt_text.entries("x.list", LIST) + apt_text.entries("x.sources", SOURCES)
-    return [entry.uris[0] for entry in apt_text.distribution_entries(found, codename, others)]
-
-
-def test_only_the_distributions_own_repositories_are_taken():
-    assert chosen() == [
-        "http://deb.debian.org/debian",
-        "http://security.debian.org/debian-security",
-        "http://deb.debian.org/debian",
-    ]
-
-
-@pytest.mark.parametrize("codename", ["bookworm", ""])
-def test_where_none_is_recognised_all_but_the_bundles_are_taken(codename):
-    others = ["https://vendor.example/nvidia/", "http://nvidia.github.io/libnvidia-container/stable/deb/amd64"]
-    assert len(chosen(codename)) == 5
-    assert chosen(codename, others) == [
-        "http://deb.debian.org/debian",
-        "http://security.debian.org/debian-security",
-        "http://deb.debian.org/debian",
-    ]
-
-
 def test_any_text_is_taken():
     source = random.Random(7)
     alphabet = "deb Types:\n[]= #./:~Inst(Remv)E:\t *é-0123"
@@ -293,5 +203,3 @@ def test_any_text_is_taken():
         apt_text.simulation(text)
         apt_text.reason(text)
         apt_text.update_failure(text)
-        found = apt_text.entries("x.list", text) + apt_text.entries("x.sources", text)
-        apt_text.distribution_entries(found, "trixie", [])

@@ -14,6 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
+from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     CudaInit,
     Desired,
@@ -28,7 +29,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Package,
     Reading,
 )
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import daemon_json
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources, daemon_json
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 WANTED = healthy.desired()
@@ -163,6 +164,34 @@ def test_a_bare_node_lacks_packages_and_nothing_else_is_judged() -> None:
     later = [f for f in found.findings if f.layer in ("host_driver", "device_nodes", "container_runtime", "image")]
     assert later
     assert {(f.status, f.actual) for f in later} == {("skip", "not judged: packages is broken")}
+
+
+def with_source(text: str, name: str = "x.list") -> Evidence:
+    entries = apt_sources.parse("/etc/apt/sources.list.d/" + name, text, "amd64")
+    return healthy.known(NODE, sources=(*(NODE.sources.value or ()), *entries))
+
+
+def test_case_039_a_second_entry_of_a_repository_with_another_key_is_set_aside_by_a_run() -> None:
+    finding = only(with_source("deb http://vendor.testbed/nvidia/debian13/ stable main\n"), "packages.sources")
+    assert finding.entity == "/etc/apt/sources.list.d/x.list:1"
+    assert "as goldennode-nvidia.sources does, with another key" in finding.cause
+    assert (finding.repair, finding.fix) == ("roles", "Run site.yml on this node. It sets it aside.")
+
+
+def test_a_repository_that_has_left_the_bundle_is_deleted_by_a_run() -> None:
+    text = HEADER + "Types: deb\nURIs: http://old.example\nSuites: /\n"
+    finding = only(with_source(text, "goldennode-old.sources"), "packages.sources")
+    assert (finding.repair, finding.fix) == ("roles", "Run site.yml on this node. It deletes it.")
+
+
+def test_sources_that_apt_cannot_read_are_for_a_person() -> None:
+    finding = only(with_source("deb http://mine.example\n"), "packages.sources")
+    assert finding.repair == "manual"
+    assert "and with it every source: it has no address and suite." in finding.cause
+
+
+def test_sources_of_others_are_no_business_of_ours() -> None:
+    assert judged(with_source("deb http://mine.example/x stable main\n")).golden
 
 
 def test_one_library_that_was_moved_beside_a_held_metapackage() -> None:

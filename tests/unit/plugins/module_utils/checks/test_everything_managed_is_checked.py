@@ -137,6 +137,15 @@ def test_a_package_of_the_lock(name: str, harm: str, check: str, scope: str) -> 
     assert broken_at(evidence if scope == "full" else healthy.cheap(evidence)) == ("packages", {check})
 
 
+@pytest.mark.parametrize("path", [p for p, file in WANTED.files.items() if file.path.endswith(".sources")])
+@pytest.mark.parametrize("scope", ["full", "fact"])
+def test_a_second_entry_of_a_repository_of_ours(path: str, scope: str) -> None:
+    ours = next(entry for entry in NODE.sources.value or () if entry.file == path)
+    other = dataclasses.replace(ours, file="/etc/apt/sources.list.d/other.sources", signed_by="", managed=False)
+    evidence = healthy.known(NODE, sources=(*(NODE.sources.value or ()), other))
+    assert broken_at(evidence if scope == "full" else healthy.cheap(evidence)) == ("packages", {"packages.sources"})
+
+
 def test_the_packages_of_a_node_with_an_nvswitch_are_all_of_the_lock() -> None:
     assert set(NODE.packages.value or {}) == {
         name

@@ -49,6 +49,11 @@ def test_a_healthy_node_is_read_whole():
     assert evidence.boot.value.kernel == KERNEL
     assert [(d.address, d.is_gpu, d.driver) for d in evidence.pci.value] == [("0000:17:00.0", True, "nvidia")]
     assert evidence.packages.value["libcuda1"].held
+    assert [(one.place, one.suites[0]) for one in evidence.sources.value] == [
+        ("/etc/apt/sources.list:1", "trixie"),
+        ("/etc/apt/sources.list:2", "trixie-updates"),
+        ("/etc/apt/sources.list:3", "trixie-security"),
+    ]
     assert "nouveau" not in evidence.modules_loaded.value
     assert evidence.driver.value == DriverLoaded("580.159.03", "open")
     assert evidence.driver_params.value["DeviceFileMode"] == "438"
@@ -154,6 +159,8 @@ BROKEN_PATHS = [
     ("device_nodes", "dirs", "/dev/nvidia-caps"),
     ("device_majors", "files", "/proc/devices"),
     ("groups", "files", "/etc/group"),
+    ("sources", "files", "/etc/apt/sources.list"),
+    ("sources", "dirs", "/etc/apt/sources.list.d"),
     ("libraries", "links", "/lib/x86_64-linux-gnu/libcuda.so.1"),
     ("docker_config", "files", "/etc/docker/daemon.json"),
     ("docker_config_file", "states", "/etc/docker/daemon.json"),

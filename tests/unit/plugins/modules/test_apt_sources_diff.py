@@ -1,0 +1,28 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the module shows of a change."""
+
+from __future__ import annotations
+
+from ansible_collections.goldennode.gpu.plugins.module_utils.apt_sources import Change
+from ansible_collections.goldennode.gpu.plugins.modules.apt_sources import diff_of
+
+FILE = "/etc/apt/sources.list.d/x.list"
+
+
+def test_a_renamed_file_has_another_head_and_the_same_text():
+    assert diff_of(Change(FILE, "renamed", (), "a\n", target=FILE + ".disabled")) == {
+        "before_header": FILE,
+        "after_header": FILE + ".disabled",
+        "before": "a\n",
+        "after": "a\n",
+    }
+
+
+def test_a_deleted_file_has_no_text_afterwards():
+    assert diff_of(Change(FILE, "deleted", (), "a\n"))["after"] == ""
+
+
+def test_bytes_that_are_no_text_are_shown_as_such():
+    assert diff_of(Change(FILE, "edited", (), "caf\udce9\n", "# caf\udce9\n"))["after"] == "# caf?\n"
