@@ -20,6 +20,7 @@ from .node_sources import FOLDER, architecture
 from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
+BLACKLIST_PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
 HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark away, and is undone by the next run.\n"
 
 #: First engine that reads CDI specifications (``features.cdi``).
@@ -241,9 +242,8 @@ def _files(
 ) -> t.Iterator[ManagedFile]:
     access = settings["device_access"]
     group, mode = access["device_access_group"], access["device_access_mode"].zfill(4)
-    yield _file(
-        "/etc/modprobe.d/goldennode-blacklist.conf", "kernel", _blacklist(settings["kernel"]["kernel_blacklist"])
-    )
+    yield _file(BLACKLIST_PATH, "kernel", _blacklist(settings["kernel"]["kernel_blacklist"]))
+    yield _file("/etc/dracut.conf.d/goldennode.conf", "kernel", _dracut(settings["kernel"]["kernel_blacklist"]))
     yield from _REPOSITORY_FILES[lock["package_manager"]](lock, settings)
     yield _file("/etc/systemd/system/goldennode-uvm.service", "driver", _uvm_service(group, mode))
     yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
@@ -265,6 +265,18 @@ def _blacklist(modules: t.Sequence[str]) -> str:
     if "nouveau" in modules:
         lines.append("options nouveau modeset=0")
     return HEADER + "".join(line + "\n" for line in lines)
+
+
+def _dracut(modules: t.Sequence[str]) -> str:
+    """For every image that dracut builds from now on, whoever calls it: the hook of a kernel's package does.
+
+    An image for any machine leaves /etc/modprobe.d out, so the modules stay out as well. Written also where dracut is
+    not installed: it may come. dracut goes by the name of the file, which may have a dash where the module has none.
+    """
+    both = (name for module in modules for name in (module.replace("-", "_"), module.replace("_", "-")))
+    names = " ".join(dict.fromkeys(both))
+    lines = ['omit_drivers+=" %s "\n' % names] if names else []
+    return HEADER + "".join([*lines, 'install_optional_items+=" %s "\n' % BLACKLIST_PATH])
 
 
 def _nvidia_options(gid: t.Optional[int], mode: str) -> str:

@@ -20,6 +20,12 @@ from .system import System, known, said
 _GROWTH = 1.25
 _SPARE = 16 * 1024 * 1024
 
+#: Where an administrator, or a package, says what else goes into an image.
+_ADDITIONS = (
+    *("/etc/initramfs-tools/modules", "/etc/initramfs-tools/hooks", "/usr/share/initramfs-tools/hooks"),
+    *("/etc/dracut.conf", "/etc/dracut.conf.d"),
+)
+
 _OWNER_TIMEOUT = 20.0
 _UPDATE_INITRAMFS = "/usr/sbin/update-initramfs"
 
@@ -93,6 +99,8 @@ def _look(system: System, kernel: str, recorded: t.Mapping[str, t.Any]) -> Image
         stale = "its configuration or modules have changed since its image was built"
     elif recorded.get("image") != digest:
         stale = "its image was changed by somebody else"
+    elif recorded.get("nvidia_version") not in (None, _on_disk(system, kernel, recorded.get("nvidia_version"))):
+        stale = "it holds the nvidia module %s, which is not the one on the disk" % recorded["nvidia_version"]
     return Image(kernel, path, status.size if status else 0, inputs, digest, stale)
 
 
@@ -113,18 +121,53 @@ def _rebuild_one(
     inside = known(probe.read_image(system, image.path))
     if inside is None:
         raise InitramfsError("what is inside %s is not known" % image.path)
-    _refuse_nouveau(image, inside, blacklist)
+    _refuse_nouveau(system, image, inside, blacklist)
+    _refuse_old_nvidia(system, image, inside)
     return probe.record_entry(image.inputs, digest, inside)
 
 
-def _refuse_nouveau(image: Image, inside: Content, blacklist: t.Sequence[str]) -> None:
+def _on_disk(system: System, kernel: str, inside: t.Optional[str]) -> t.Optional[str]:
+    """Version of the nvidia module on the disk; not asked for an image that holds none."""
+    return known(probe.version_on_disk(system, kernel)) if inside else None
+
+
+def _refuse_nouveau(system: System, image: Image, inside: Content, blacklist: t.Sequence[str]) -> None:
     if "nouveau" in blacklist and inside.nouveau and not inside.blacklisted:
         raise InitramfsError(
             "%s was just rebuilt, and still holds nouveau without a blacklist for it, so kernel %s would bind the GPU"
-            " to nouveau at boot. Something puts it in: look for nouveau in /etc/initramfs-tools/modules and"
-            " /etc/dracut.conf.d, take it out, and see that /etc/modprobe.d has the blacklist"
-            % (image.path, image.kernel)
+            " to nouveau at boot. Something puts it in: take nouveau out of %s, and see that /etc/modprobe.d has the"
+            " blacklist" % (image.path, image.kernel, _that_name(system, "nouveau"))
         )
+
+
+def _refuse_old_nvidia(system: System, image: Image, inside: Content) -> None:
+    """An nvidia module of before would be loaded at each boot, and no reboot would mend that."""
+    disk = _on_disk(system, image.kernel, inside.nvidia_version)
+    for path, version in inside.nvidia:
+        if version in (None, disk):
+            continue
+        source = "/lib/" + path.partition("lib/")[2]
+        if known(system.stat(source)) is not None:
+            advice = "%s was put in: remove that file (dpkg -S tells its package; an installer leaves some)" % source
+        else:
+            advice = "no such file is on the disk: look for nvidia in %s" % _that_name(system, "nvidia")
+        raise InitramfsError(
+            "%s was just rebuilt, and holds the nvidia module %s, while the disk has %s for kernel %s, so each boot"
+            " would load the old one. It is %s inside; %s"
+            % (image.path, version, disk or "none", image.kernel, path, advice)
+        )
+
+
+def _that_name(system: System, word: str) -> str:
+    """The files by which an administrator puts modules into an image, those that name ``word`` if any do."""
+    files = [path for top in _ADDITIONS for path in _files_below(system, top) if not path.endswith("/goldennode.conf")]
+    naming = [path for path in files if word in (system.read(path).value or "")]
+    return ", ".join(naming or _ADDITIONS)
+
+
+def _files_below(system: System, top: str) -> t.List[str]:
+    names = known(system.listdir(top))
+    return [top] if names is None else ["%s/%s" % (top, name) for name, stat in names.items() if stat.kind == "file"]
 
 
 def _need_space(system: System, image: Image) -> None:

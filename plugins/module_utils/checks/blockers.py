@@ -38,7 +38,7 @@ def find(desired: Desired, evidence: Evidence) -> t.List[Blocker]:
     return [_blocker(name, bound.get(name, []), desired, evidence) for name in sorted(loaded.union(bound))]
 
 
-def stale_reason(one: Initramfs, driver: str) -> t.Optional[str]:
+def stale_reason(one: Initramfs) -> t.Optional[str]:
     """Why an initramfs must be rebuilt, or None where it need not be. An image that was not read gives no reason."""
     if not one.path:
         return None  # this kernel boots without one
@@ -48,9 +48,20 @@ def stale_reason(one: Initramfs, driver: str) -> t.Optional[str]:
         return INPUTS_CHANGED
     if one.nouveau and one.blacklisted is False:
         return "nouveau is inside and not blacklisted there"
-    if one.nvidia_version not in (None, driver):
-        return "the nvidia module %s is inside" % one.nvidia_version
+    # An image may hold another version than the lock's, where the disk of the same kernel has that one too.
+    if one.nvidia_version and one.nvidia_on_disk is not None and one.nvidia_version != one.nvidia_on_disk:
+        return "the nvidia module %s is inside, and the disk has %s for that kernel" % (
+            one.nvidia_version,
+            one.nvidia_on_disk or "none",
+        )
     return None
+
+
+def loaded_from_initramfs(evidence: Evidence, version: str) -> t.Optional[str]:
+    """The image that loads this version of nvidia at each boot, whatever the disk has; None where none does."""
+    kernel = evidence.boot.value.kernel if evidence.boot.value else None
+    images = (one for one in evidence.initramfs.value or () if one.kernel == kernel)
+    return next((one.path for one in images if one.nvidia_version == version != one.nvidia_on_disk), None)
 
 
 def _blocker(name: str, addresses: t.Sequence[str], desired: Desired, evidence: Evidence) -> Blocker:
@@ -88,7 +99,7 @@ def _why_still_there(desired: Desired, evidence: Evidence) -> t.Optional[str]:
             return "%s is not as wanted" % path
     kernel = evidence.boot.value.kernel if evidence.boot.value else None
     for one in evidence.initramfs.value or ():
-        reason = stale_reason(one, str(desired.lock["driver"]["version"]))
+        reason = stale_reason(one)
         if one.kernel == kernel and reason:
             return "its initramfs is stale, %s" % reason
     return None

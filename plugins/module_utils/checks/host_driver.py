@@ -76,7 +76,7 @@ def initramfs(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
     images = evidence.initramfs.value or ()
     edited = _edited_options(desired, evidence)
     return all_passed(
-        (problem for one in images for problem in _initramfs_problem(one, driver_version(desired), edited)),
+        (problem for one in images for problem in _initramfs_problem(one, edited)),
         "%d initramfs are fresh" % len(images),
     )
 
@@ -87,8 +87,8 @@ def _edited_options(desired: Desired, evidence: Evidence) -> t.Optional[str]:
     return next((path for path in options if not file_ok(desired, evidence, path)), None)
 
 
-def _initramfs_problem(one: Initramfs, driver: str, edited: t.Optional[str]) -> t.Iterator[Finding]:
-    reason = blockers.stale_reason(one, driver)
+def _initramfs_problem(one: Initramfs, edited: t.Optional[str]) -> t.Iterator[Finding]:
+    reason = blockers.stale_reason(one)
     if reason == blockers.INPUTS_CHANGED and edited:
         yield skipped("stale, as %s is not as its role writes it; that file is judged by itself" % edited, one.kernel)
     elif reason:
@@ -173,7 +173,15 @@ def loaded(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     if driver is None:
         return [_not_loaded(desired, evidence)]
     disk_version = disk.value.version if disk.value else None
-    if disk.known and disk_version != want:
+    image = blockers.loaded_from_initramfs(evidence, driver.version)
+    if image:
+        cause, fix, repair = (
+            "Module %s was loaded from %s, which still holds it: a reboot alone would load it again."
+            % (driver.version, image),
+            RUN_SITE,
+            "roles",
+        )
+    elif disk.known and disk_version != want:
         cause, fix, repair = (
             "Module %s is loaded, and the disk has not the lock's either." % driver.version,
             RUN_SITE,

@@ -21,15 +21,19 @@ _BLACKLIST = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Content:
-    """``nvidia_version``: of the nvidia module inside; None when there is none, or its version could not be seen."""
+    """``nvidia``: path and version of each nvidia module inside; the version is None when it could not be seen."""
 
     nouveau: bool
     blacklisted: bool
-    nvidia_version: t.Optional[str] = None
+    nvidia: t.Tuple[t.Tuple[str, t.Optional[str]], ...] = ()
+
+    @property
+    def nvidia_version(self) -> t.Optional[str]:
+        return next((version for _path, version in self.nvidia if version), None)
 
 
 def parse(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[Content]:
-    """``{"modules": [paths], "modprobe": {path: text}, "nvidia_version": ...}`` in one JSON line."""
+    """``{"modules": [paths], "modprobe": {path: text}, "nvidia": {path: version}}`` in one JSON line."""
     answers = objects(stdout)
     if not answers:
         said = last_line(stderr) or "it said nothing"
@@ -37,13 +41,15 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[Content]:
     answer = answers[-1]
     if "error" in answer:
         return Reading.unknown("the initramfs could not be read: %s" % answer["error"])
-    modules, files, version = answer.get("modules"), answer.get("modprobe"), answer.get("nvidia_version")
-    if not isinstance(modules, list) or not isinstance(files, dict):
+    modules, files, nvidia = answer.get("modules"), answer.get("modprobe"), answer.get("nvidia")
+    if not isinstance(modules, list) or not isinstance(files, dict) or not isinstance(nvidia, dict):
         return Reading.unknown("the reader of the initramfs gave an answer that is not understood")
     return Reading(
         Content(
             nouveau=any(_NOUVEAU.search(str(name)) for name in modules),
             blacklisted=any(_BLACKLIST.search(str(text)) for text in files.values()),
-            nvidia_version=version if isinstance(version, str) and version else None,
+            nvidia=tuple(
+                (str(path), version if isinstance(version, str) else None) for path, version in nvidia.items()
+            ),
         )
     )

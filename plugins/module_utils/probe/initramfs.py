@@ -19,6 +19,7 @@ from ..model import SCHEMA, Initramfs, Reading
 from ..parse import initramfs as content
 from ..parse.json_lines import parse_object
 from . import children
+from . import kernel as kernel_probe
 from .children import initramfs as reader_child
 from .host import Host
 
@@ -143,7 +144,7 @@ def record_entry(inputs: str, image: str, inside: content.Content) -> t.Dict[str
 
 
 def initramfs(host: Host, read: bool) -> Reading[t.Tuple[Initramfs, ...]]:
-    """:arg read: whether an image that is not the recorded one is read, which takes seconds"""
+    """:arg read: whether an image that is not the recorded one is read, which takes seconds, and modinfo is asked"""
     kernels, record = installed_kernels(host), read_record(host)
     if kernels.value is None or record.value is None:
         return Reading.unknown(kernels.error or record.error or "")
@@ -174,6 +175,10 @@ def _one(host: Host, kernel: str, recorded: t.Mapping[str, t.Any], read: bool) -
             if really.value is None:
                 return Reading.unknown(really.error or "")
             inside = really.value
+    version = inside.nvidia_version if inside else None
+    on_disk = version_on_disk(host, kernel) if version and read else Reading(None)
+    if not on_disk.known:
+        return Reading.unknown(on_disk.error or "")
     return Reading(
         Initramfs(
             kernel=kernel,
@@ -184,16 +189,26 @@ def _one(host: Host, kernel: str, recorded: t.Mapping[str, t.Any], read: bool) -
             recorded_image=_text(recorded.get("image")),
             nouveau=inside.nouveau if inside else None,
             blacklisted=inside.blacklisted if inside else None,
-            nvidia_version=inside.nvidia_version if inside else None,
+            nvidia_version=version,
+            nvidia_on_disk=on_disk.value,
         )
     )
+
+
+def version_on_disk(host: Host, kernel: str) -> Reading[str]:
+    """Version of the nvidia module that modprobe would load for a kernel from the disk; "" where there is none."""
+    module = kernel_probe.module_on_disk(host, kernel)
+    if not module.known:
+        return Reading.unknown(module.error or "")
+    return Reading(module.value.version if module.value else "")
 
 
 def _recorded_content(recorded: t.Mapping[str, t.Any]) -> t.Optional[content.Content]:
     nouveau, blacklisted = recorded.get("nouveau"), recorded.get("blacklisted")
     if not isinstance(nouveau, bool) or not isinstance(blacklisted, bool):
         return None
-    return content.Content(nouveau, blacklisted, _text(recorded.get("nvidia_version")))
+    version = _text(recorded.get("nvidia_version"))
+    return content.Content(nouveau, blacklisted, (("", version),) if version else ())
 
 
 def _text(value: t.Any) -> t.Optional[str]:

@@ -4,8 +4,8 @@
 """Child: what an initramfs holds of GPU modules and of modprobe.d. Arguments: ``initramfs PATH``.
 
 It reads the image itself. The tools of initramfs-tools and of dracut cannot read each other's images, and those that
-show the content of files unpack all of it to the disk. An image is one or more cpio archives ("newc"), of which the
-last is compressed.
+show the content of files unpack all of it to the disk. An image is one or more cpio archives ("newc") behind each
+other, of which mostly the last alone is compressed.
 """
 
 # A child process answers by printing and runs its own commands; there is no module.
@@ -72,6 +72,10 @@ class Stream:
                 raise ValueError("it ends in the middle of an entry")
             size -= len(piece)
 
+    def back(self, data: bytes) -> None:
+        """Data that was taken, and is not of who took it."""
+        self._ahead, self._at = data + self._ahead[self._at :], 0
+
     def some(self, size: int) -> bytes:
         """At least one byte and at most ``size``; none at the end."""
         self.peek(1)
@@ -102,6 +106,8 @@ def unpacked(stream: Stream) -> Stream:
             if not packed:
                 break
             plain: bytes = unpack.decompress(packed)
+            if unpack.eof:
+                stream.back(unpack.unused_data)
             if plain:
                 return plain
         return b""
@@ -121,8 +127,14 @@ def by_tool(tool: t.Sequence[str], packed: Read) -> Read:
         except BrokenPipeError:
             pass  # the tool has ended early, and who reads its output notices that it is cut short
 
+    def read(size: int) -> bytes:
+        plain: bytes = out.read1(size)
+        if not plain and child.wait() != 0:
+            raise ValueError("%s could not unpack all of it, and ended with code %d" % (tool[0], child.returncode))
+        return plain
+
     threading.Thread(target=feed, daemon=True).start()
-    return t.cast(Read, out.read1)
+    return read
 
 
 def entries(stream: Stream) -> t.Iterator[t.Tuple[str, int, Stream]]:
@@ -137,7 +149,7 @@ def entries(stream: Stream) -> t.Iterator[t.Tuple[str, int, Stream]]:
             continue
         if start not in (b"070701", b"070702"):
             yield from entries(unpacked(stream))
-            return
+            continue
         head = stream.take(110)
         mode, size, name_size = (int(head[at : at + 8], 16) for at in (14, 54, 94))
         name = stream.take(name_size + -(110 + name_size) % 4).split(b"\0")[0].decode("utf-8", "replace")
@@ -163,12 +175,12 @@ def module_version(name: str, data: bytes) -> t.Optional[str]:
 def look(stream: Stream) -> t.Dict[str, t.Any]:
     modules: t.List[str] = []
     modprobe: t.Dict[str, str] = {}
-    version = None
+    nvidia: t.Dict[str, t.Optional[str]] = {}
     count = 0
     for name, size, data in entries(stream):
         count += 1
         if NVIDIA.search(name):
-            version = module_version(name, data.take(size))
+            nvidia[name] = module_version(name, data.take(size))
         elif MODPROBE.search(name):
             modprobe[name] = data.take(size).decode("utf-8", "replace")
         else:
@@ -177,7 +189,7 @@ def look(stream: Stream) -> t.Dict[str, t.Any]:
             modules.append(name)
     if count == 0:
         raise ValueError("it holds no file")
-    return {"modules": modules, "modprobe": modprobe, "nvidia_version": version}
+    return {"modules": modules, "modprobe": modprobe, "nvidia": nvidia}
 
 
 def main(path: str) -> None:

@@ -44,6 +44,7 @@ def test_every_file_of_the_table_is_there_with_its_digest():
         "/etc/apt/apt.conf.d/51goldennode",
         "/etc/apt/preferences.d/goldennode",
         "/etc/apt/sources.list.d/goldennode-nvidia.sources",
+        "/etc/dracut.conf.d/goldennode.conf",
         "/etc/modprobe.d/goldennode-blacklist.conf",
         "/etc/modprobe.d/goldennode-nvidia.conf",
         "/etc/systemd/system/goldennode-agent.service",
@@ -104,6 +105,16 @@ def test_nouveau_is_kept_away_in_all_three_ways():
     for line in ("blacklist nouveau", "install nouveau /bin/false", "options nouveau modeset=0", "blacklist nova_core"):
         assert line + "\n" in text
     assert "nouveau" not in content("/etc/modprobe.d/goldennode-blacklist.conf", kernel_blacklist=["nvidiafb"])
+
+
+def test_dracut_leaves_the_same_modules_out_under_either_name():
+    """The module nova_drm lies in a file that is called nova-drm.ko."""
+    text = content("/etc/dracut.conf.d/goldennode.conf", kernel_blacklist=["nouveau", "nova_drm"])
+    assert text.splitlines()[1:] == [
+        'omit_drivers+=" nouveau nova_drm nova-drm "',
+        'install_optional_items+=" /etc/modprobe.d/goldennode-blacklist.conf "',
+    ]
+    assert "omit_drivers" not in content("/etc/dracut.conf.d/goldennode.conf", kernel_blacklist=[])
 
 
 @pytest.mark.parametrize(("mode", "written"), [("0660", "0660"), ("660", "0660"), ("0666", "0666"), ("600", "0600")])

@@ -31,10 +31,12 @@ class Node(System):
         self.commands = []
         self.builder = {}  # rc, stderr, idle: what the builder does instead
         self.forced = ""  # a module that the builder always puts in
+        self.nvidia = {"lib/modules/x/updates/dkms/nvidia.ko": "580.1"}  # what the builder finds to put in
+        self.on_disk = "580.1"
         for kernel in kernels:
             self.put("/boot/vmlinuz-" + kernel, "kernel")
             os.makedirs(self.real("/lib/modules/" + kernel))
-            self.put(self.image(kernel), json.dumps({"modules": ["nouveau.ko"], "modprobe": {}}))
+            self.put(self.image(kernel), json.dumps({"modules": ["nouveau.ko"], "modprobe": {}, "nvidia": {}}))
         self.blacklist("blacklist nouveau\n")
 
     def image(self, kernel):
@@ -85,11 +87,17 @@ class Node(System):
             with open(self.real(words[-1]), encoding="utf-8") as stream:
                 return Command("host", words, 0, stream.read() + "\n")
         self.commands.append(" ".join(words))
+        if words[0] == "modinfo":
+            answer = "version: %s\nlicense: Dual MIT/GPL\n" % self.on_disk if self.on_disk else ""
+            return Command("host", words, 0 if answer else 1, answer, "modinfo: ERROR: Module nvidia not found.\n")
         if words[0] == "dpkg-query":
             if self.tool == "initramfs-tools":
                 return Command("host", words, 0, "initramfs-tools: /usr/sbin/update-initramfs\n")
             if self.tool == "ubuntu-dracut":
                 return Command("host", words, 0, "dracut: /usr/sbin/update-initramfs\n")
+            if self.tool == "diverted":
+                answer = "diversion by dracut from: %s\ndiversion by dracut to: %s.real\ninitramfs-tools: %s\n"
+                return Command("host", words, 0, answer.replace("%s", "/usr/sbin/update-initramfs"))
             return Command("host", words, missing=True, error="dpkg-query is not installed")
         if words == ("dracut", "--version"):
             return Command("host", words, missing=self.tool == "none", rc=None if self.tool == "none" else 0)
@@ -107,12 +115,12 @@ class Node(System):
         omitted = words[words.index("--omit-drivers") + 1].split() if "--omit-drivers" in words else []
         modules = [m + ".ko" for m in ("nouveau", "ext4") if m not in omitted]
         modules += [self.forced] if self.forced else []
-        self.put(self.image(kernel), json.dumps({"modules": modules, "modprobe": modprobe, "nvidia_version": "580.1"}))
+        self.put(self.image(kernel), json.dumps({"modules": modules, "modprobe": modprobe, "nvidia": self.nvidia}))
         return Command("host", words, 0)
 
     @property
     def builds(self):
-        return [c for c in self.commands if not c.startswith("dpkg-query") and c != "dracut --version"]
+        return [c for c in self.commands if not c.startswith(("dpkg-query", "modinfo")) and c != "dracut --version"]
 
 
 def rebuild(node, blacklist=BLACKLIST, **options):
@@ -136,7 +144,7 @@ def test_every_kernel_is_rebuilt_once(tmp_path):
     ]
     assert node.record()[NEW]["nvidia_version"] == "580.1"
     again = rebuild(node)
-    assert node.commands == []
+    assert node.builds == []
     assert [(r.rebuilt, r.reason, r.nouveau, r.blacklisted) for r in again] == [(False, "", True, True)] * 2
 
 
@@ -159,7 +167,7 @@ def test_the_same_blacklist_written_again_makes_none_stale(tmp_path):
 def test_an_image_that_somebody_else_built_is_built_again(tmp_path):
     node = Node(tmp_path)
     rebuild(node)
-    node.put(node.image(OLD), '{"modules": ["nouveau.ko"], "modprobe": {}}')
+    node.put(node.image(OLD), '{"modules": ["nouveau.ko"], "modprobe": {}, "nvidia": {}}')
     assert [(r.kernel, r.reason) for r in rebuild(node) if r.rebuilt] == [
         (OLD, "its image was changed by somebody else")
     ]
@@ -226,6 +234,19 @@ def test_an_update_initramfs_that_belongs_to_dracut_is_passed_by(tmp_path):
     assert node.builds[0].startswith("dracut --force ")
 
 
+def test_an_update_initramfs_that_dracut_has_diverted_is_passed_by(tmp_path):
+    node = Node(tmp_path, kernels=(NEW,), tool="diverted")
+    rebuild(node)
+    assert node.builds[0].startswith("dracut --force ")
+
+
+def test_with_both_tools_the_one_that_owns_update_initramfs_builds(tmp_path):
+    """What the hooks of a kernel's package would call as well."""
+    node = Node(tmp_path, kernels=(NEW,))
+    rebuild(node)
+    assert node.builds == ["update-initramfs -u -k " + NEW]
+
+
 def test_no_tool(tmp_path):
     assert refused(Node(tmp_path, tool="none")).startswith("neither initramfs-tools nor dracut is installed")
 
@@ -243,6 +264,45 @@ def test_nouveau_that_stays_inside_without_a_blacklist(tmp_path):
     )
     assert not os.path.exists(node.real(RECORD))
     assert refused(node) == message  # no success, no record: the next run tries again
+
+
+def test_the_file_that_puts_nouveau_in_is_named(tmp_path):
+    node = Node(tmp_path, kernels=(NEW,), tool="dracut")
+    node.forced = "nouveau.ko"
+    node.put("/etc/dracut.conf.d/50-display.conf", 'add_drivers+=" nouveau "\n')
+    node.put("/etc/dracut.conf.d/goldennode.conf", 'omit_drivers+=" nouveau "\n')
+    assert "take nouveau out of /etc/dracut.conf.d/50-display.conf, and see" in refused(node)
+
+
+@pytest.mark.parametrize(("on_disk", "said"), [("580.2", "580.2"), ("", "none")])
+def test_an_old_nvidia_module_that_stays_inside(tmp_path, on_disk, said):
+    """Each boot would load it, and a reboot would never help."""
+    node = Node(tmp_path, kernels=(NEW,))
+    node.nvidia = {
+        "usr/lib/modules/%s/kernel/drivers/video/nvidia.ko" % NEW: "570.9",
+        "lib/x/nvidia.ko": on_disk or None,
+    }
+    node.on_disk = on_disk
+    node.put("/etc/initramfs-tools/modules", "# mine\nnvidia\n")
+    message = refused(node)
+    assert message.startswith(
+        "/boot/initrd.img-%s was just rebuilt, and holds the nvidia module 570.9, while the disk has %s for kernel %s, "
+        "so each boot would load the old one." % (NEW, said, NEW)
+    )
+    assert message.endswith("no such file is on the disk: look for nvidia in /etc/initramfs-tools/modules")
+    assert not os.path.exists(node.real(RECORD))
+    node.put("/lib/modules/%s/kernel/drivers/video/nvidia.ko" % NEW, "of an installer")
+    assert "; /lib/modules/%s/kernel/drivers/video/nvidia.ko was put in: remove that file" % NEW in refused(node)
+
+
+def test_an_image_whose_module_is_not_the_one_on_the_disk_is_rebuilt(tmp_path):
+    node = Node(tmp_path, kernels=(NEW,))
+    rebuild(node)
+    node.on_disk = "580.2"
+    node.nvidia = {"lib/modules/x/updates/dkms/nvidia.ko": "580.2"}
+    (result,) = rebuild(node)
+    assert result.reason == "it holds the nvidia module 580.1, which is not the one on the disk"
+    assert not rebuild(node)[0].rebuilt
 
 
 def test_nouveau_may_stay_where_it_is_not_blacklisted(tmp_path):
@@ -310,5 +370,5 @@ def test_check_mode_names_the_kernels_and_changes_nothing(tmp_path):
     node.put(node.image(OLD), "{}")
     results = rebuild(node, check_mode=True)
     assert [(r.kernel, r.rebuilt, r.nouveau) for r in results] == [(OLD, True, None), (NEW, False, True)]
-    assert node.commands == []
+    assert node.builds == []
     assert [r.kernel for r in rebuild(node) if r.rebuilt] == [OLD]

@@ -390,9 +390,41 @@ def test_a_stale_initramfs_is_explained_by_an_edited_file_of_another_layer() -> 
     assert judged(never_built).first_broken == "host_driver"
 
 
-def test_another_nvidia_module_inside_the_initramfs() -> None:
-    evidence = healthy.known(NODE, initramfs=in_initramfs(NODE, nvidia_version=OLD))
-    assert OLD in only(evidence, "host_driver.initramfs").cause
+@pytest.mark.parametrize("disk", [healthy.DRIVER, ""])
+def test_an_nvidia_module_inside_the_initramfs_that_is_not_the_one_on_the_disk(disk: str) -> None:
+    evidence = healthy.known(NODE, initramfs=in_initramfs(NODE, nvidia_version=OLD, nvidia_on_disk=disk))
+    finding = only(evidence, "host_driver.initramfs")
+    assert (
+        "the nvidia module %s is inside, and the disk has %s for that kernel" % (OLD, disk or "none") in finding.cause
+    )
+    assert finding.repair == "roles"
+
+
+def test_a_kernel_that_keeps_its_own_older_driver_is_not_stale() -> None:
+    """Nothing that a rebuild could mend: the disk of that kernel has the same."""
+    mine = NODE.initramfs.value or ()
+    other = dataclasses.replace(mine[0], kernel="6.1.0-1-amd64", nvidia_version=OLD, nvidia_on_disk=OLD)
+    assert judged(healthy.known(NODE, initramfs=(*mine, other))).golden
+
+
+@pytest.mark.parametrize("scope", ["full", "fact"])
+def test_a_module_that_the_initramfs_brings_is_no_pending_reboot(scope: str) -> None:
+    """Every boot would load the old one again; the local fact knows the image by its record, and asks no modinfo."""
+    on_disk = healthy.DRIVER if scope == "full" else None
+    inside = in_initramfs(NODE, nvidia_version=OLD, nvidia_on_disk=on_disk)
+    evidence = healthy.known(NODE, driver=DriverLoaded(OLD, "open"), initramfs=inside)
+    (finding,) = of(evidence if scope == "full" else healthy.cheap(evidence), "host_driver.loaded")
+    assert finding.cause == (
+        "Module %s was loaded from /boot/initrd.img-%s, which still holds it: a reboot alone would load it again."
+        % (OLD, healthy.KERNEL)
+    )
+    assert finding.repair == "roles"
+
+
+def test_a_module_of_before_whose_image_is_fresh_is_a_pending_reboot() -> None:
+    inside = in_initramfs(NODE, nvidia_version=healthy.DRIVER, nvidia_on_disk=healthy.DRIVER)
+    evidence = healthy.known(NODE, driver=DriverLoaded(OLD, "open"), initramfs=inside)
+    assert "reboot is pending" in of(evidence, "host_driver.loaded")[0].cause
 
 
 def test_an_initramfs_that_was_built_anew_by_others_and_is_right_passes() -> None:

@@ -73,7 +73,7 @@ PARSERS: t.Dict[str, Parser] = {
 SEEDS = [
     *(path.read_text(encoding="utf-8")[:6000] for path in sorted(fixtures.FOLDER.iterdir()) if path.suffix != ".md"),
     '{"driver": "580.159.03", "cuda": 13000, "count": 1}\n{"asking": 0}\n{"gpu": {"index": 0, "pci": "0:1:2.3"}}\n',
-    '{"modules": ["nouveau.ko"], "modprobe": {"a": "b"}, "nvidia_version": null}\n',
+    '{"modules": ["nouveau.ko"], "modprobe": {"a": "b"}, "nvidia": {"a": "1.2", "b": null}}\n',
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build\n",
     "Character devices:\n195 nvidia\n\nBlock devices:\n",
     'next_entry=1>2\nset default=0\nif [ "${next_entry}" ] ; then\nset default="$next_entry"\nfi\nmenuentry a {\n}\n',

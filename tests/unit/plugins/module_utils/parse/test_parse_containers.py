@@ -226,13 +226,18 @@ def test_the_cuda_of_nvml_is_no_decimal_number(number, cuda_version):
 
 def test_what_is_inside_an_initramfs():
     """Case 015: the blacklist must be inside the image, not beside it."""
-    answer = {"modules": ["usr/lib/modules/6.12/kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz"], "modprobe": {}}
+    answer = {
+        "modules": ["usr/lib/modules/6.12/kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz"],
+        "modprobe": {},
+        "nvidia": {},
+    }
     inside = initramfs.parse(json.dumps(answer), "", 0).value
     assert (inside.nouveau, inside.blacklisted, inside.nvidia_version) == (True, False, None)
     answer["modprobe"] = {"etc/modprobe.d/x.conf": "# all\nblacklist nouveau\n"}
-    answer["nvidia_version"] = "580.159.03"
+    answer["nvidia"] = {"lib/modules/6.12/nvidia.ko": None, "lib/modules/6.12/updates/nvidia.ko": "580.159.03"}
     inside = initramfs.parse(json.dumps(answer), "", 0).value
     assert (inside.blacklisted, inside.nvidia_version) == (True, "580.159.03")
+    assert inside.nvidia[0] == ("lib/modules/6.12/nvidia.ko", None)
     for text in ("install nouveau /bin/false", "install nouveau /usr/bin/true # no"):
         answer["modprobe"] = {"x.conf": text}
         assert initramfs.parse(json.dumps(answer), "", 0).value.blacklisted

@@ -12,6 +12,8 @@ import io
 import json
 import linecache
 import lzma
+import shutil
+import subprocess
 import sys
 import threading
 import types
@@ -266,6 +268,26 @@ def test_no_image(tmp_path):
     assert "No such file or directory" in reading.error
 
 
+@pytest.mark.parametrize("tool", ["zstd -q", "zstd -q --ultra -22", "lz4 -q -l", "lz4 -q"], ids=str)
+@pytest.mark.parametrize("early", [b"", EARLY])
+def test_an_image_as_the_tools_of_the_distributions_pack_it(tool, early, tmp_path):
+    """mkinitramfs takes ``zstd`` and ``lz4 -l``, the older form that the kernel knows; dracut the same."""
+    if shutil.which(tool.split()[0]) is None:
+        pytest.skip("%s is not installed" % tool.split()[0])
+    packed = subprocess.run(tool.split() + ["-c"], input=cpio(FILES), stdout=subprocess.PIPE, check=True).stdout
+    inside = read(tmp_path, early + packed).value
+    assert (inside.nouveau, inside.blacklisted, inside.nvidia_version) == (True, True, "580.159.03")
+    assert not read(tmp_path, early + packed[: len(packed) // 2]).known
+
+
+@pytest.mark.parametrize("second", [gzip.compress, lzma.compress, bytes])
+@pytest.mark.parametrize("padding", [b"", b"\0" * 7])
+def test_what_follows_a_compressed_archive_is_read_too(second, padding, tmp_path):
+    """As somebody makes it who puts an archive of his own behind the distribution's."""
+    image = EARLY + gzip.compress(cpio({"init": b"#!/bin/sh\n"})) + padding + second(cpio(FILES))
+    assert read(tmp_path, image).value.nvidia_version == "580.159.03"
+
+
 def test_a_compression_that_needs_a_tool(monkeypatch):
     """zstd and lz4: Python does not know them. The tool here takes the mark off and unpacks gzip."""
     tool = [
@@ -276,7 +298,7 @@ def test_a_compression_that_needs_a_tool(monkeypatch):
     monkeypatch.setattr(initramfs, "TOOLS", ((b"\x28\xb5\x2f\xfd", tool),))
     image = io.BytesIO(EARLY + b"\x28\xb5\x2f\xfd" + gzip.compress(cpio(FILES)))
     inside = initramfs.look(initramfs.Stream(image.read))
-    assert inside["nvidia_version"] == "580.159.03"
+    assert inside["nvidia"] == {"lib/modules/6.12/updates/dkms/nvidia.ko": "580.159.03"}
     assert inside["modprobe"] == {"etc/modprobe.d/goldennode-blacklist.conf": "blacklist nouveau\n"}
 
 

@@ -279,7 +279,7 @@ def test_an_image_that_is_not_the_recorded_one_is_read_and_a_cheap_look_says_tha
     record["kernels"][KERNEL]["image"] = "another"
     node.capture["files"]["/var/lib/goldennode/initramfs.json"] = json.dumps(record)
     path = "/boot/initrd.img-" + KERNEL
-    inside = {"modules": ["nouveau.ko.xz"], "modprobe": {}, "nvidia_version": "580.95.05"}
+    inside = {"modules": ["nouveau.ko.xz"], "modprobe": {}, "nvidia": {"updates/dkms/nvidia.ko": "580.95.05"}}
     argv = ["python3", "-I", "-c", "the script\n", "initramfs", path]
     node.capture["commands"].append({"where": "host", "argv": argv, "rc": 0, "stdout": json.dumps(inside)})
     images = {image.kernel: image for image in look(nodes.Node(node.capture)).initramfs.value}
