@@ -30,6 +30,9 @@ LAYERS = (
 #: The two libraries through which everything else reaches the driver.
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
+#: Drivers that keep a PCI function for a virtual machine. They bind it because somebody said so.
+SET_ASIDE_BY = ("vfio-pci", "pci-stub", "xen-pciback")
+
 STATUSES = ("pass", "fail", "unknown", "skip")
 
 #: What mends a failed finding. ``roles``: a run of site.yml. ``reboot``: a reboot, which site.yml does by consent.
@@ -92,16 +95,25 @@ class Boot:
 
 @dataclasses.dataclass(frozen=True)
 class PciDevice:
-    """One NVIDIA (vendor 10de) PCI function. ``device`` and ``pci_class`` are hex without 0x: ``2330``, ``0302``."""
+    """One NVIDIA (vendor 10de) PCI function. ``device`` and ``pci_class`` are hex without 0x: ``2330``, ``0302``.
+
+    ``vgpu``: a slice of a GPU that a hypervisor gives to this guest; None where that could not be told.
+    """
 
     address: str
     device: str
     pci_class: str
     driver: t.Optional[str] = None
+    vgpu: t.Optional[bool] = False
 
     @property
     def is_gpu(self) -> bool:
         return self.pci_class in ("0300", "0302")
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether somebody keeps it for a virtual machine: then it is none of this node's GPUs, and is left alone."""
+        return self.driver in SET_ASIDE_BY
 
     @property
     def is_nvswitch(self) -> bool:
@@ -154,16 +166,73 @@ class DriverLoaded:
 
 @dataclasses.dataclass(frozen=True)
 class ModuleOnDisk:
-    """The nvidia module that ``modprobe`` would load for ``kernel``, as modinfo tells it."""
+    """The nvidia module that ``modprobe`` would load for ``kernel``, as modinfo tells it.
+
+    ``signer`` is the name in the certificate of the key that signed it, ``signing_serial`` that certificate's serial
+    number (hex with colons); both are empty where it is not signed. ``modified`` is when the file was put there or
+    written last, in seconds since the epoch.
+    """
 
     kernel: str
     version: str
     licence: str = ""
     signer: str = ""
+    path: str = ""
+    modified: t.Optional[float] = None
+    signing_serial: str = ""
 
     @property
     def flavour(self) -> str:
         return "proprietary" if self.licence == "NVIDIA" else "open"
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """One certificate whose key the machine's owner trusts; ``sha1`` and ``serial`` in hex with colons."""
+
+    subject: str  # the common name
+    sha1: str
+    serial: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class SecureBoot:
+    """Whether the kernel loads signed modules only, and whose signature it takes.
+
+    All but ``enabled`` is read where it is on alone. ``signing_key`` is the state of the key that DKMS signs with:
+    ``enrolled``, ``requested`` (waits for somebody at the console), ``not enrolled``, ``blocked`` or ``missing`` (DKMS
+    makes one at its first build).
+    """
+
+    enabled: bool
+    enrolled: Reading[t.Tuple[Certificate, ...]] = NOT_READ  # machine owner keys
+    certificate: str = ""  # path of the certificate that belongs to the key
+    signing_key: Reading[str] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class DkmsModule:
+    """One line of ``dkms status``. ``kernel`` and ``arch`` are empty for what is added and built for no kernel.
+
+    ``state``: ``added``, ``built``, ``installed``, ``installed-weak`` or ``broken``. ``remark`` is what dkms adds in
+    brackets; ``weak_from`` the kernel for which a weak module was built.
+    """
+
+    name: str
+    version: str
+    state: str
+    kernel: str = ""
+    arch: str = ""
+    remark: str = ""
+    weak_from: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class FabricMismatch:
+    """The two versions that a fabric manager called different when it started last."""
+
+    fabric_manager: str
+    driver: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -359,6 +428,10 @@ class Evidence:
     mark: Reading[t.Dict[str, t.Any]] = NOT_READ  # mark.json as written, or None
     boot_default: Reading[BootDefault] = NOT_READ  # None where the boot loader is none that is known
     command_line: Reading[str] = NOT_READ  # /proc/cmdline
+    secure_boot: Reading[SecureBoot] = NOT_READ
+    module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
+    dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
+    fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ def _gpus(evidence: Evidence) -> t.Optional[int]:
         return sum(1 for gpu in answer.gpus if not gpu.error)
     if evidence.pci.value is None:
         return None
-    return sum(1 for device in evidence.pci.value if device.is_gpu)
+    return sum(1 for device in evidence.pci.value if device.is_gpu and not device.set_aside)
 
 
 def _toolkit(evidence: Evidence) -> t.Optional[str]:

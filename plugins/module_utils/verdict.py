@@ -19,15 +19,18 @@ from .model import LAYERS, Desired, Evidence, Finding, Reading, Verdict, to_plai
 _BROKEN = ("fail", "unknown")
 
 #: Checks that compare the node with nothing but the declared number of GPUs.
-_WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.gpu_count")
+_WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.vgpu", "hardware.gpu_count")
+
+#: Checks that need of the wanted state the driver alone, which the bundle names before there is a lock.
+_OF_DRIVER = ("host_driver.secure_boot", "host_driver.flavour")
 
 #: What must be right before a role may begin, in whatever layer it stands.
 _PRECONDITIONS = (
-    "hardware.gpu_present",
-    "hardware.gpu_count",
+    *_WITHOUT_DESIRED,
     "hardware.gpu_healthy",
     "packages.platform",
     "host_driver.kernel",
+    *_OF_DRIVER,
     "container_runtime.daemon_config",
 )
 
@@ -72,13 +75,27 @@ def without_desired(evidence: Evidence, expected_gpus: t.Optional[int], platform
     return conclude(findings)
 
 
-def refusals(desired: t.Optional[Desired], evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Tuple[Finding, ...]:
+def refusals(
+    desired: t.Optional[Desired],
+    evidence: Evidence,
+    expected_gpus: t.Optional[int],
+    bundle: t.Optional[t.Mapping[str, t.Any]] = None,
+) -> t.Tuple[Finding, ...]:
     """What only a person can mend, or nobody knows, and what is to be said before a role changes anything.
+
+    :arg bundle: what the bundle says for the node's platform, for a node whose lock is not resolved yet
 
     A verdict names the first broken layer alone. A bare node is broken early, and a malformed daemon.json must not come
     up after the driver was installed. Nor may a driver go on a machine of which nobody knows whether it has a GPU.
     """
-    ids = _PRECONDITIONS if desired else (*_WITHOUT_DESIRED, "container_runtime.daemon_config")
+    ids: t.Tuple[str, ...] = _PRECONDITIONS
+    if desired is None:
+        ids = (*_WITHOUT_DESIRED, "container_runtime.daemon_config")
+        if bundle and bundle.get("driver"):
+            ids = (*ids, *_OF_DRIVER)
+            desired = dataclasses.replace(
+                _NOTHING, platform=str(bundle.get("platform", "")), lock={"driver": bundle["driver"]}
+            )
     found = (
         finding
         for check in CHECKS

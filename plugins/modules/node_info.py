@@ -96,7 +96,7 @@ evidence:
       description: Reading of boot id, running kernel and time of boot in seconds since the epoch.
       type: dict
     pci:
-      description: Reading of all PCI functions of NVIDIA's, with the driver that is bound.
+      description: Reading of all PCI functions of NVIDIA's, with the driver that is bound, and whether one is a vGPU.
       type: dict
     packages:
       description: Reading of the installed packages that matter, with their full versions and whether they are held.
@@ -115,7 +115,9 @@ evidence:
       description: Reading of the module's parameters, as the driver prints them (numbers are decimal).
       type: dict
     module_on_disk:
-      description: Reading of the nvidia module that would be loaded for the running kernel.
+      description: >-
+        Reading of the nvidia module that would be loaded for the running kernel, with its signer and when it was put
+        there.
       type: dict
     initramfs:
       description: Reading of the initramfs of every installed kernel, and whether nouveau is inside.
@@ -179,6 +181,22 @@ evidence:
       type: dict
     command_line:
       description: Reading of the command line that the kernel was started with.
+      type: dict
+    secure_boot:
+      description: >-
+        Reading of whether Secure Boot is on. Where it is, also the keys that the machine's owner has enrolled, the
+        certificate with which DKMS signs, and whether that one is enrolled.
+      type: dict
+    module_to_boot:
+      description: >-
+        Reading of the nvidia module for the kernel of the lock, which is the one that shall boot. The same as
+        C(module_on_disk) where that kernel runs.
+      type: dict
+    dkms:
+      description: Reading of the modules that DKMS knows, and how far each is built for which kernel.
+      type: dict
+    fabric_mismatch:
+      description: Reading of the two versions that the fabric manager called different when it started last.
       type: dict
 capture:
   description: The look with everything that was read for it, from which it can be repeated elsewhere.

@@ -31,8 +31,8 @@ options:
     required: true
   bundles:
     description:
-      - A dictionary whose keys are the platforms of the bundle, as the same action returns it. Tells a platform whose
-        lock is only missing from one that is not supported.
+      - What the bundle says for each platform, as the same action returns it. Tells a platform whose lock is only
+        missing from one that is not supported, and names the driver that a node without a lock would get.
     type: dict
     default: {}
   expected_gpus:
@@ -277,7 +277,8 @@ def _judge(
     desired: t.Optional[Desired], evidence: Evidence, given: t.Mapping[str, t.Any]
 ) -> t.Tuple[Verdict, t.Tuple[Finding, ...]]:
     gpus = given["expected_gpus"]
-    refusals = judge.refusals(desired, evidence, gpus)
+    platform = evidence.platform.value.key if evidence.platform.value else ""
+    refusals = judge.refusals(desired, evidence, gpus, given["bundles"].get(platform))
     if desired is not None:
         return judge.run(desired, evidence, gpus), refusals
     verdict = judge.without_desired(evidence, gpus, platform_unknown(evidence.platform.value, given["bundles"]))

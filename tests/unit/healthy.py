@@ -23,6 +23,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     CudaInit,
     Desired,
     DeviceNode,
+    DkmsModule,
     DockerEngine,
     DriverLoaded,
     Evidence,
@@ -36,6 +37,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     PciDevice,
     Platform,
     Reading,
+    SecureBoot,
     Unit,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
@@ -44,6 +46,7 @@ DRIVER = "580.159.03"
 KERNEL = "6.12.57+deb13-amd64"
 PROFILES = {"a10": 1, "h100x8": 8}
 UVM_MAJOR = 508
+BOOTED_AT = 1000.0
 
 _PCI_IDS = {"a10": "2236", "h100x8": "2330"}
 
@@ -185,7 +188,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         host="node1",
         scope=scope,
         platform=Reading(Platform("debian", "13", "x86_64")),
-        boot=Reading(Boot("11111111-2222-4333-8444-555555555555", KERNEL, 1000.0)),
+        boot=Reading(Boot("11111111-2222-4333-8444-555555555555", KERNEL, BOOTED_AT)),
         pci=Reading(_pci(profile)),
         packages=Reading(_packages(want, nvswitch=profile == "h100x8")),
         sources=Reading(_sources(want)),
@@ -199,7 +202,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 "DeviceFileMode": "%d" % _mode(want),
             }
         ),
-        module_on_disk=Reading(ModuleOnDisk(KERNEL, driver, "Dual MIT/GPL")),
+        module_on_disk=Reading(module(driver)),
         initramfs=Reading(
             (
                 Initramfs(
@@ -248,6 +251,10 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
             )
         ),
         command_line=Reading("BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet" % KERNEL),
+        secure_boot=Reading(SecureBoot(enabled=False)),
+        module_to_boot=Reading(module(driver)),
+        dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
+        fabric_mismatch=Reading(None),
     )
     return full if scope == "full" else cheap(full)
 
@@ -290,6 +297,13 @@ def container(of: Evidence, way: str, **fields: t.Any) -> Evidence:
     look = of.containers[way].value
     assert look is not None
     return dataclasses.replace(of, containers={**of.containers, way: Reading(dataclasses.replace(look, **fields))})
+
+
+def module(version: str = DRIVER, kernel: str = KERNEL, **fields: t.Any) -> ModuleOnDisk:
+    """The module on disk: built and signed by DKMS since the node booted, and loaded without another reboot."""
+    path = "/lib/modules/%s/updates/dkms/nvidia.ko.xz" % kernel
+    found = ModuleOnDisk(kernel, version, "Dual MIT/GPL", "DKMS module signing key", path, BOOTED_AT + 100, "01:02")
+    return dataclasses.replace(found, **fields)
 
 
 def _mode(want: Desired) -> int:

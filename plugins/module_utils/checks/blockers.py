@@ -1,7 +1,10 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Other drivers that hold the GPU (nouveau, nova, nvidiafb, vfio-pci), and what keeps them away for good."""
+"""Other drivers that hold the GPU (nouveau, nova, nvidiafb), and what keeps them away for good.
+
+Not those that keep a GPU for a virtual machine: somebody said so, and hardware.gpu_count says what that means here.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,6 @@ import typing as t
 from ..model import Desired, Evidence, Initramfs
 from .wanted import REBOOT, file_ok, gpus, setting
 
-#: These bind a GPU on purpose of somebody; no role takes it away from them.
-_DELIBERATE = ("vfio-pci", "pci-stub", "xen-pciback")
 _HARMLESS = ("nvidia", None)
 
 INPUTS_CHANGED = "files that go into it have changed since it was built"
@@ -66,15 +67,6 @@ def loaded_from_initramfs(evidence: Evidence, version: str) -> t.Optional[str]:
 
 def _blocker(name: str, addresses: t.Sequence[str], desired: Desired, evidence: Evidence) -> Blocker:
     where = "bound to %s" % ", ".join(addresses) if addresses else "loaded"
-    if name in _DELIBERATE:
-        return Blocker(
-            name,
-            where,
-            "The GPU is set aside for a virtual machine: %s holds it." % name,
-            "Unbind it from %s (kernel command line, driverctl or modprobe.d), or take the GPU out of the count."
-            % name,
-            "manual",
-        )
     why = _why_still_there(desired, evidence)
     if why:
         return Blocker(

@@ -1,23 +1,26 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer hardware: the GPUs are on the PCI bus, as many as declared, and none is lost or refused."""
+"""Layer hardware: whole GPUs are on the PCI bus, as many as declared, and none is lost or refused."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ..model import Desired, Evidence, Finding
-from . import device_nodes
+from ..model import Desired, Evidence, Finding, PciDevice
+from . import device_nodes, refusal_reasons
 from . import gpus as g
-from .outcome import failed, passed, unknown
-from .wanted import driver_version, gpus
+from .outcome import all_passed, failed, passed, unknown
+from .wanted import driver_version, gpus, set_aside
 
 
 def gpu_present(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     devices = gpus(evidence.pci.value or ())
     if devices:
         return [passed("%d NVIDIA GPUs on the PCI bus" % len(devices))]
+    aside = set_aside(evidence.pci.value or ())
+    if aside:
+        return [_all_set_aside(aside)]
     return [
         failed(
             expected="at least one NVIDIA GPU on the PCI bus",
@@ -30,15 +33,74 @@ def gpu_present(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
     ]
 
 
+def _all_set_aside(aside: t.Sequence[PciDevice]) -> Finding:
+    return failed(
+        ", ".join(device.address for device in aside),
+        expected="at least one NVIDIA GPU for this node itself",
+        actual=_said(aside),
+        cause="Every GPU of this host is set aside for virtual machines (%s), and is left alone." % _said(aside),
+        fix=_TAKE_BACK,
+        repair="manual",
+    )
+
+
+def _said(aside: t.Sequence[PciDevice]) -> str:
+    return ", ".join("%s holds %s" % (device.driver, device.address) for device in aside)
+
+
+_TAKE_BACK = (
+    "Take the host out of the group gpu_nodes; or unbind the GPU from that driver (kernel command line, driverctl or "
+    "modprobe.d) if this node shall use it."
+)
+
+
+def vgpu(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """A slice of a GPU takes the guest driver of its hypervisor's vGPU release; no other drives it."""
+    return all_passed(
+        (problem for device in gpus(evidence.pci.value or ()) for problem in _slice(device)), "every GPU is a whole one"
+    )
+
+
+def _slice(device: PciDevice) -> t.Iterator[Finding]:
+    if device.vgpu is None:
+        why = "the capabilities in its PCI configuration space could not be read"
+        yield unknown(
+            why, device.address, cause="It is not known whether GPU %s is a vGPU: %s." % (device.address, why)
+        )
+    elif device.vgpu:
+        yield failed(
+            device.address,
+            expected="a whole GPU",
+            actual="a vGPU",
+            cause="GPU %s is a vGPU, a slice of a GPU that a hypervisor gives to this guest. It takes the licensed "
+            "guest driver of the hypervisor's vGPU release, not the driver of a bundle." % device.address,
+            fix="Take the host out of the group gpu_nodes and install the guest driver of the hypervisor's vGPU "
+            "release; or pass a whole GPU through to this guest.",
+            repair="manual",
+        )
+
+
 def gpu_count(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     # The node is never asked how many it should have: with a card missing, all that it says agrees on the wrong number.
     if expected_gpus is None:
         return [unknown("golden_expected_gpus is not set for this node", fix="Set golden_expected_gpus for this host.")]
     devices = gpus(evidence.pci.value or ())
     if len(devices) == expected_gpus:
-        return [passed("%d GPUs, as declared" % expected_gpus)]
+        aside = set_aside(evidence.pci.value or ())
+        beside = "; set aside for virtual machines: %s" % _said(aside) if aside else ""
+        return [passed("%d GPUs, as declared%s" % (expected_gpus, beside))]
     addresses = ", ".join(device.address for device in devices) or "none"
-    if len(devices) < expected_gpus:
+    aside = set_aside(evidence.pci.value or ())
+    if len(devices) < expected_gpus <= len(devices) + len(aside):
+        cause = "%d of the %d expected GPUs are set aside for virtual machines (%s), and are left alone." % (
+            expected_gpus - len(devices),
+            expected_gpus,
+            _said(aside),
+        )
+        fix = "Set golden_expected_gpus=%d for this host if that is right; or unbind them from that driver." % len(
+            devices
+        )
+    elif len(devices) < expected_gpus:
         cause = "%d of the %d expected GPUs are missing from the PCI bus." % (
             expected_gpus - len(devices),
             expected_gpus,
@@ -87,7 +149,7 @@ def _refused(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
     if driver is None or driver.version != driver_version(desired) or device_nodes.trouble(desired, evidence):
         return
     for gpu, words in sorted(g.refused(evidence).items()):
-        if gpu not in g.lost(evidence):
+        if gpu not in g.lost(evidence) and refusal_reasons.of_gpu(desired, evidence, gpu) is None:
             log = g.log_of(evidence, gpu)
             yield failed(
                 gpu,

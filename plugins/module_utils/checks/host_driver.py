@@ -1,22 +1,30 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer host_driver: the kernel, the module on disk and in the kernel, its libraries, and the tools that talk to it.
+"""Layer host_driver: the kernel, what else holds the GPU, the driver's libraries, and the tools that talk to it.
 
-Disk, memory and lock are three things. What the disk has and the kernel has not needs a reboot; what the disk has not
-needs the roles.
+The module itself is judged in ``module``, its flavour in ``flavour``, its signature in ``secure_boot``.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from ..generations import gpu_generation, misfit
 from ..model import LIBRARIES, Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library, Reading
-from . import blockers, device_nodes, tools, units
+from . import blockers, device_nodes, refusal_reasons, tools, units
 from . import gpus as g
+from . import module as nvidia
 from .outcome import all_passed, failed, passed, skipped, unknown
-from .wanted import REBOOT, RUN_SITE, driver_version, file_ok, gpus, kernel_release, nvswitches
+from .wanted import (
+    REBOOT,
+    RUN_SITE,
+    driver_version,
+    file_ok,
+    kernel_packages_installed,
+    kernel_release,
+    nvswitches,
+    running_kernel,
+)
 
 #: Where packages put them. A copy that is found elsewhere first came from a .run installer or by hand.
 _PACKAGED = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
@@ -25,10 +33,13 @@ _PACKAGED = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
 def kernel(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     if evidence.platform.value is not None and evidence.platform.value.wsl:
         return [_wsl(evidence)]
-    running, want = _running_kernel(evidence), kernel_release(desired)
+    running, want = running_kernel(evidence), kernel_release(desired)
     if want is None or running == want:
         return [passed(running)]
-    installed = _kernel_packages_installed(desired, evidence)
+    installed = kernel_packages_installed(desired, evidence)
+    ahead = evidence.module_to_boot
+    if installed and ahead.known and not nvidia.is_built(desired, ahead.value):
+        return [_not_yet(desired, evidence, running, want)]
     return [
         failed(
             expected=want,
@@ -40,6 +51,19 @@ def kernel(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             repair="reboot" if installed else "roles",
         )
     ]
+
+
+def _not_yet(desired: Desired, evidence: Evidence, running: str, want: str) -> Finding:
+    """A reboot into a kernel that has no module would take the GPUs away."""
+    said = nvidia.dkms_says(desired, evidence, want)
+    return failed(
+        expected=want,
+        actual=running,
+        cause="The node runs another kernel than the lock's, and must not be rebooted into that: no nvidia module is "
+        "built for it. %s" % said,
+        fix="%s It builds the module; then a reboot is due." % RUN_SITE,
+        repair="roles",
+    )
 
 
 def _wsl(evidence: Evidence) -> Finding:
@@ -102,138 +126,6 @@ def _initramfs_problem(one: Initramfs, edited: t.Optional[str]) -> t.Iterator[Fi
         )
     elif one.path and (one.nouveau is None or (one.nouveau and one.blacklisted is None)):
         yield unknown("it is not known whether nouveau is inside %s and blacklisted there" % one.path, one.kernel)
-
-
-def module_on_disk(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    module, want, running = evidence.module_on_disk.value, driver_version(desired), _running_kernel(evidence)
-    if module is not None and module.version == want:
-        return [passed("nvidia %s for kernel %s" % (module.version, module.kernel))]
-    # The module of the lock is built for the lock's kernel; while another one runs, a reboot comes first.
-    elsewhere = kernel_release(desired) not in (None, running) and _kernel_packages_installed(desired, evidence)
-    return [
-        failed(
-            expected="nvidia.ko %s for kernel %s" % (want, running),
-            actual="no nvidia.ko for it" if module is None else module.version,
-            cause="No nvidia module is built for the running kernel %s." % running
-            if module is None
-            else "The nvidia module on disk is %s, not the lock's." % module.version,
-            fix=REBOOT if elsewhere else "%s Where the build failed, its log is below /var/lib/dkms." % RUN_SITE,
-            repair="reboot" if elsewhere else "roles",
-        )
-    ]
-
-
-def flavour(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    want = str(desired.lock["driver"]["flavour"])
-    disk = evidence.module_on_disk.value.flavour if evidence.module_on_disk.value else None
-    in_kernel = evidence.driver.value.flavour if evidence.driver.value else None
-    unusable = list(_flavour_problems(desired, evidence, in_kernel or disk or want))
-    if unusable:
-        return unusable
-    for place, found in (("on disk", disk), ("loaded", in_kernel)):
-        if found in (None, want):
-            continue
-        return [
-            failed(
-                expected=want,
-                actual="%s %s" % (found, place),
-                cause="The %s kernel module is %s, the bundle wants %s." % (found, place, want),
-                fix=RUN_SITE if place == "on disk" else REBOOT,
-                repair="roles" if place == "on disk" else "reboot",
-            )
-        ]
-    if disk is None and in_kernel is None:
-        return [skipped("there is no module whose flavour could be judged: see host_driver.module_on_disk")]
-    return [passed(want)]
-
-
-def _flavour_problems(desired: Desired, evidence: Evidence, here: str) -> t.Iterator[Finding]:
-    """GPUs that the flavour on the node cannot drive; the kernel log calls that a failed initialisation of the GPU."""
-    wanted_flavour, branch = str(desired.lock["driver"]["flavour"]), int(driver_version(desired).partition(".")[0])
-    for device in gpus(evidence.pci.value or ()):
-        generation = gpu_generation(device.device)
-        problem = misfit(generation, here, branch)
-        if problem is None:
-            continue
-        mended = here != wanted_flavour and misfit(generation, wanted_flavour, branch) is None
-        yield failed(
-            device.address,
-            expected="a module that drives this GPU",
-            actual="%s, branch %d" % (here, branch),
-            cause="The %s driver of branch %d %s; the hardware is not at fault." % (here, branch, problem.message),
-            fix=RUN_SITE if mended else "%s; %s stands in the bundle." % (problem.fix, problem.path),
-            repair="roles" if mended else "manual",
-        )
-
-
-def loaded(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    want, driver, disk = driver_version(desired), evidence.driver.value, evidence.module_on_disk
-    if driver is not None and driver.version == want:
-        return [passed("%s%s" % (driver.version, ", " + driver.flavour if driver.flavour else ""))]
-    if driver is None:
-        return [_not_loaded(desired, evidence)]
-    disk_version = disk.value.version if disk.value else None
-    image = blockers.loaded_from_initramfs(evidence, driver.version)
-    if image:
-        cause, fix, repair = (
-            "Module %s was loaded from %s, which still holds it: a reboot alone would load it again."
-            % (driver.version, image),
-            RUN_SITE,
-            "roles",
-        )
-    elif disk.known and disk_version != want:
-        cause, fix, repair = (
-            "Module %s is loaded, and the disk has not the lock's either." % driver.version,
-            RUN_SITE,
-            "roles",
-        )
-    else:
-        # Where the disk was not asked (the local fact), the packages were, and they are judged before this layer.
-        cause = "A reboot is pending since the driver was upgraded: %s is still loaded." % driver.version
-        fix, repair = REBOOT, "reboot"
-    return [
-        failed(
-            expected=want,
-            actual="%s loaded, %s on disk" % (driver.version, disk_version or "none")
-            if disk.known
-            else "%s loaded" % driver.version,
-            cause=cause,
-            fix=fix,
-            repair=repair,
-        )
-    ]
-
-
-def _not_loaded(desired: Desired, evidence: Evidence) -> Finding:
-    want, disk = driver_version(desired), evidence.module_on_disk
-    in_the_way = blockers.find(desired, evidence)
-    signature = next((line for line in evidence.kernel_log.value or () if "key was rejected" in line.lower()), None)
-    if in_the_way:
-        cause, fix, repair = (
-            "The nvidia module is not loaded: %s" % in_the_way[0].cause,
-            in_the_way[0].fix,
-            in_the_way[0].repair,
-        )
-    elif signature:
-        cause = "The kernel refused the nvidia module: the key that signed it is not enrolled in the firmware."
-        fix = (
-            "Enrol the key that signed it (mokutil --import, then confirm at the console at boot), or sign with the "
-            "enrolled one. Leave Secure Boot on."
-        )
-        repair = "manual"
-    elif disk.known and (disk.value is None or disk.value.version != want):
-        cause, fix, repair = (
-            "The nvidia module is not loaded, and the disk has not the lock's either.",
-            RUN_SITE,
-            "roles",
-        )
-    else:
-        cause, fix, repair = (
-            "The nvidia module is on disk and not loaded.",
-            "%s It loads the module." % RUN_SITE,
-            "roles",
-        )
-    return failed(expected=want, actual="not loaded", cause=cause, fix=fix, repair=repair)
 
 
 def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -345,7 +237,7 @@ def _gpu_problems(
     blamed = _nodes_to_blame(desired, evidence)
     for gpu in answer.gpus:
         if gpu.error:
-            yield _gpu_failed(name, gpu, evidence, blamed)
+            yield _gpu_failed(name, gpu, desired, evidence, blamed)
     if len(answer.gpus) == expected_gpus:
         return
     counted = "%s lists %d of %d GPUs" % (name, len(answer.gpus), expected_gpus)
@@ -354,13 +246,14 @@ def _gpu_problems(
         return
     # PCI has them all, else the layer hardware would be broken: these are the ones that the driver did not take.
     silent = g.silent_addresses(answer, evidence)
+    cause, fix, repair = _not_initialised(silent, desired, evidence)
     yield failed(
         ", ".join(silent),
         expected="%d GPUs" % expected_gpus,
         actual="%d GPUs" % len(answer.gpus),
-        cause=_not_initialised(silent, evidence),
-        fix=_AFTER_FAILED_INIT,
-        repair="manual",
+        cause=cause,
+        fix=fix,
+        repair=repair,
     )
 
 
@@ -370,23 +263,33 @@ _AFTER_FAILED_INIT = (
 )
 
 
-def _not_initialised(addresses: t.Sequence[str], evidence: Evidence) -> str:
+def _not_initialised(addresses: t.Sequence[str], desired: Desired, evidence: Evidence) -> t.Tuple[str, str, str]:
+    """Cause, fix and repair. What the log says of a GPU last is the loudest, and seldom the cause."""
+    named = ", ".join(addresses) or "every GPU"
+    reasons = (refusal_reasons.reason(desired, evidence, address) for address in addresses)
+    reason = next((reason for reason in reasons if reason), None)
+    if reason is not None:
+        return "The driver did not initialise %s: %s." % (named, reason.cause), reason.fix, reason.repair
     log = next((line for line in (g.log_of(evidence, address) for address in addresses) if line), "")
     words = ", the kernel log says: %s" % log if log else ""
-    return "The driver did not initialise %s%s." % (", ".join(addresses) or "every GPU", words)
+    return "The driver did not initialise %s%s." % (named, words), _AFTER_FAILED_INIT, "manual"
 
 
-def _gpu_failed(name: str, gpu: Gpu, evidence: Evidence, blamed: t.Optional[str]) -> Finding:
+def _gpu_failed(name: str, gpu: Gpu, desired: Desired, evidence: Evidence, blamed: t.Optional[str]) -> Finding:
     meaning = tools.explain(gpu.error or "")
     if blamed and (meaning is None or meaning.repair != "manual"):
         return skipped("%s says %s, and it cannot be judged before %s" % (name, gpu.error, blamed), g.name_of(gpu))
+    if meaning:
+        cause, fix, repair = "%s failed: %s" % (name, meaning.cause), meaning.fix, meaning.repair
+    else:
+        cause, fix, repair = _not_initialised([g.name_of(gpu)], desired, evidence)
     return failed(
         g.name_of(gpu),
         expected="a GPU that answers",
         actual="%s" % gpu.error,
-        cause="%s failed: %s" % (name, meaning.cause) if meaning else _not_initialised([g.name_of(gpu)], evidence),
-        fix=meaning.fix if meaning else _AFTER_FAILED_INIT,
-        repair=meaning.repair if meaning else "manual",
+        cause=cause,
+        fix=fix,
+        repair=repair,
     )
 
 
@@ -445,15 +348,24 @@ def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Option
                 repair="manual",
             )
         ]
-    problems = units.problems_of(units.FABRIC_MANAGER, "active+enabled", evidence)
+    problems = [
+        *_fabric_mismatch(desired, evidence),
+        *units.problems_of(units.FABRIC_MANAGER, "active+enabled", evidence),
+    ]
     return all_passed(problems, "%s, active" % lock["version"])
 
 
-def _running_kernel(evidence: Evidence) -> str:
-    return evidence.boot.value.kernel if evidence.boot.value else "unknown"
-
-
-def _kernel_packages_installed(desired: Desired, evidence: Evidence) -> bool:
-    there = evidence.packages.value or {}
-    packages = (desired.lock.get("kernel") or {}).get("packages") or {}
-    return all(name in there and there[name].version == version for name, version in packages.items())
+def _fabric_mismatch(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
+    """What it says itself when it starts: nvidia-smi is green all the same, and CUDA fails with 802."""
+    said, want = evidence.fabric_mismatch.value, driver_version(desired)
+    if said is None:
+        return
+    waits = said.fabric_manager == want  # it is right, and the driver that it met is the one of before
+    yield failed(
+        units.FABRIC_MANAGER,
+        expected="fabric manager and driver %s" % want,
+        actual="fabric manager %s, driver %s" % (said.fabric_manager, said.driver),
+        cause="The fabric manager must equal the driver in all components, and says that it does not.",
+        fix=REBOOT if waits else RUN_SITE,
+        repair="reboot" if waits else "roles",
+    )

@@ -12,7 +12,21 @@ import dataclasses
 import typing as t
 
 from ..model import Desired, Evidence, Finding
-from . import boot, container_runtime, device_nodes, files, hardware, host_driver, image, packages, policy, units
+from . import (
+    boot,
+    container_runtime,
+    device_nodes,
+    files,
+    flavour,
+    hardware,
+    host_driver,
+    image,
+    module,
+    packages,
+    policy,
+    secure_boot,
+    units,
+)
 
 CheckFunction = t.Callable[[Desired, Evidence, t.Optional[int]], t.Iterable[Finding]]
 
@@ -62,6 +76,7 @@ class Check:
 
 CHECKS: t.Tuple[Check, ...] = (
     Check("hardware.gpu_present", hardware.gpu_present, ("pci",)),
+    Check("hardware.vgpu", hardware.vgpu, ("pci",)),
     Check("hardware.gpu_count", hardware.gpu_count, ("pci",)),
     Check(
         "hardware.gpu_healthy",
@@ -82,11 +97,14 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.files", files.host_driver, ("files",)),
     Check("host_driver.nouveau", host_driver.nouveau, ("modules_loaded", "pci")),
     Check("host_driver.initramfs", host_driver.initramfs, ("initramfs", "files")),
-    Check("host_driver.module_on_disk", host_driver.module_on_disk, ("module_on_disk", "boot", "packages")),
-    Check("host_driver.flavour", host_driver.flavour, ("pci", "driver")),
-    Check("host_driver.loaded", host_driver.loaded, ("driver", "modules_loaded", "pci")),
+    Check("host_driver.secure_boot", secure_boot.secure_boot, ("secure_boot", "driver")),
+    Check(
+        "host_driver.module_on_disk", module.module_on_disk, ("module_on_disk", "module_to_boot", "boot", "packages")
+    ),
+    Check("host_driver.flavour", flavour.flavour, ("pci", "driver")),
+    Check("host_driver.loaded", module.loaded, ("driver", "modules_loaded", "pci")),
     Check("host_driver.libraries", host_driver.libraries, ("libraries",)),
-    Check("host_driver.fabric_manager", host_driver.fabric_manager, ("pci", "units")),
+    Check("host_driver.fabric_manager", host_driver.fabric_manager, ("pci", "units", "fabric_mismatch")),
     Check("host_driver.nvidia_smi", host_driver.nvidia_smi, ("smi",), interprets=("smi",)),
     Check("host_driver.nvml", host_driver.nvml, ("nvml",), interprets=("nvml",)),
     Check("host_driver.cuda", host_driver.cuda, ("cuda",), interprets=("cuda",)),

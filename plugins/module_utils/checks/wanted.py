@@ -34,7 +34,12 @@ def nvswitches(pci: t.Iterable[PciDevice]) -> t.List[PciDevice]:
 
 
 def gpus(pci: t.Iterable[PciDevice]) -> t.List[PciDevice]:
-    return [device for device in pci if device.is_gpu]
+    """The GPUs of this node. One that is set aside for a virtual machine is none of them, and is left alone."""
+    return [device for device in pci if device.is_gpu and not device.set_aside]
+
+
+def set_aside(pci: t.Iterable[PciDevice]) -> t.List[PciDevice]:
+    return [device for device in pci if device.is_gpu and device.set_aside]
 
 
 def packages(desired: Desired, pci: t.Iterable[PciDevice]) -> t.Dict[str, str]:
@@ -56,6 +61,16 @@ def kernel_release(desired: Desired) -> t.Optional[str]:
         return None
     release = (desired.lock.get("kernel") or {}).get("release")
     return str(release) if release else None
+
+
+def running_kernel(evidence: Evidence) -> str:
+    return evidence.boot.value.kernel if evidence.boot.value else "unknown"
+
+
+def kernel_packages_installed(desired: Desired, evidence: Evidence) -> bool:
+    there = evidence.packages.value or {}
+    packages = (desired.lock.get("kernel") or {}).get("packages") or {}
+    return all(name in there and there[name].version == version for name, version in packages.items())
 
 
 def driver_params(desired: Desired) -> t.Dict[str, int]:

@@ -16,7 +16,12 @@ from ..model import Reading
 #: How many lines are kept: the first ones tell the cause, the last ones the present state.
 KEPT_FIRST, KEPT_LAST = 200, 300
 
-_MATTERS = re.compile(r"NVRM|nvidia|nouveau|\bnova[_-](?:core|drm)|\bXid\b", re.IGNORECASE)
+_MATTERS = re.compile(
+    r"NVRM|nvidia|nouveau|\bnova[_-](?:core|drm)|\bXid\b"
+    # A module that is refused for its signature is not named.
+    r"|unsigned module|module with unavailable key|not signed with a trusted key|key was rejected by service",
+    re.IGNORECASE,
+)
 _STAMP = re.compile(r"^\s*\[\s*\d+\.\d+\]\s*")
 _NVRM = re.compile(r"^NVRM:\s*(.*)$")
 #: Beginnings of the driver's messages, and of lines that a function of the driver prints under its own name.

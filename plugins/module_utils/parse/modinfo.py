@@ -9,7 +9,7 @@ import re
 import typing as t
 
 from ..model import ModuleOnDisk, Reading
-from .text import failure
+from .text import colons, failure
 
 _FIELD = re.compile(r"^(\w+):[ \t]*(.*)$", re.MULTILINE)
 
@@ -31,5 +31,7 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int], kernel: str) -> Reading
             version=fields["version"],
             licence=fields.get("license", ""),
             signer=fields.get("signer", ""),
+            path=fields.get("filename", ""),
+            signing_serial=colons(fields.get("sig_key", "")),
         )
     )

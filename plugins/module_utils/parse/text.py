@@ -43,3 +43,10 @@ def integer(text: str) -> t.Optional[int]:
     """A decimal number, or None. Only ASCII digits, and no more of them than any number here can have."""
     text = text.strip()
     return int(text) if re.match(r"^-?[0-9]{1,18}$", text) else None
+
+
+def colons(number: str) -> str:
+    """A number in hex as pairs of digits with colons between, in small letters: how two of them are compared."""
+    digits = number.replace(":", "").lower()
+    digits = digits.rjust(len(digits) + len(digits) % 2, "0")
+    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))

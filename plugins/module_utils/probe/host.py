@@ -75,7 +75,10 @@ class Command:
 
 @dataclasses.dataclass(frozen=True)
 class Stat:
-    """``kind`` is file, dir, link, char, block, fifo or socket. ``mtime`` is in whole seconds since the epoch."""
+    """``kind`` is file, dir, link, char, block, fifo or socket. Times are in whole seconds since the epoch.
+
+    ``ctime`` is when content or status changed last: a package may give its files any older ``mtime``.
+    """
 
     kind: str
     mode: int
@@ -85,6 +88,7 @@ class Stat:
     mtime: int
     major: int = 0
     minor: int = 0
+    ctime: int = 0
 
 
 class Host(t.Protocol):
@@ -361,4 +365,5 @@ def _stat(status: os.stat_result) -> Stat:
         mtime=status.st_mtime_ns // 1_000_000_000,
         major=os.major(status.st_rdev) if node else 0,
         minor=os.minor(status.st_rdev) if node else 0,
+        ctime=status.st_ctime_ns // 1_000_000_000,
     )

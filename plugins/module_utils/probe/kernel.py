@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
-from ..model import Boot, DriverLoaded, ModuleOnDisk, PciDevice, Platform, Reading
+from ..model import Boot, DkmsModule, DriverLoaded, ModuleOnDisk, PciDevice, Platform, Reading
+from ..parse import dkms as dkms_text
 from ..parse import kernel_log as log_text
 from ..parse import modinfo, os_release, proc_nvidia
+from ..parse import pci as pci_config
 from .host import Host
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
@@ -72,7 +75,8 @@ def pci(host: Host) -> Reading[t.Tuple[PciDevice, ...]]:
         device = _word(host, "%s/%s/device" % (PCI, address))
         pci_class = _word(host, "%s/%s/class" % (PCI, address))
         driver = host.realpath("%s/%s/driver" % (PCI, address))
-        error = device.error or pci_class.error or driver.error
+        config = host.read_bytes("%s/%s/config" % (PCI, address))
+        error = device.error or pci_class.error or driver.error or config.error
         if error is not None:
             return Reading.unknown(error)
         found.append(
@@ -82,6 +86,8 @@ def pci(host: Host) -> Reading[t.Tuple[PciDevice, ...]]:
                 # Three bytes: class, subclass and programming interface, of which the last says nothing here.
                 pci_class=(pci_class.value or "")[2:6],
                 driver=driver.value.rpartition("/")[2] if driver.value else None,
+                # A kernel shows the configuration space of every function; without one there are no capabilities.
+                vgpu=False if config.value is None else pci_config.is_vgpu(config.value),
             )
         )
     return Reading(tuple(found))
@@ -124,7 +130,22 @@ def module_on_disk(host: Host, kernel: str) -> Reading[ModuleOnDisk]:
     command = host.run(["modinfo", "-k", kernel, "nvidia"], timeout=10)
     if command.error is not None:
         return Reading.unknown(command.error)
-    return modinfo.parse(command.stdout, command.stderr, command.rc, kernel)
+    found = modinfo.parse(command.stdout, command.stderr, command.rc, kernel)
+    if found.value is None or not found.value.path.startswith("/"):
+        return found
+    stat = host.stat(found.value.path)
+    if stat.value is None:
+        return Reading.unknown(stat.error or "%s is gone since modinfo named it" % found.value.path)
+    return Reading(dataclasses.replace(found.value, modified=float(max(stat.value.mtime, stat.value.ctime))))
+
+
+def dkms(host: Host) -> Reading[t.Tuple[DkmsModule, ...]]:
+    command = host.run(["dkms", "status"], timeout=20)
+    if command.missing:
+        return Reading(None)
+    if command.error is not None:
+        return Reading.unknown(command.error)
+    return dkms_text.status(command.stdout, command.stderr, command.rc)
 
 
 def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:

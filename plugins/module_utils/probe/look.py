@@ -13,8 +13,21 @@ import datetime
 import typing as t
 
 from .. import docker_record
-from ..model import Desired, Evidence, Platform, Reading
-from . import boot_default, container, docker, driver, files, initramfs, kernel, nodes, packages, services, sources
+from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
+from . import (
+    boot_default,
+    container,
+    docker,
+    driver,
+    files,
+    initramfs,
+    kernel,
+    nodes,
+    packages,
+    secure_boot,
+    services,
+    sources,
+)
 from .budget import Budget
 from .host import Host
 
@@ -24,7 +37,7 @@ SCOPES = ("full", "host", "fact")
 DEFAULT_SECONDS = 60.0
 
 #: As many as there are readings that take time; they wait for other processes, and cost no processor.
-_WORKERS = 14
+_WORKERS = 17
 
 Job = t.Callable[[], t.Any]
 
@@ -49,6 +62,8 @@ def look(
         running = {name: pool.submit(job) for name, job in _slow(limited, desired, scope, read).items()}
         read.update({name: job() for name, job in _files(limited, desired, scope).items()})
         read.update({name: future.result() for name, future in running.items()})
+    if "module_on_disk" in read:
+        read.setdefault("module_to_boot", read["module_on_disk"])
     engine = read["docker"].value if "docker" in read else None
     return Evidence(
         collected_at=started.isoformat(timespec="seconds"),
@@ -114,12 +129,31 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["units"] = lambda: services.units(host, desired)
         jobs["kernel_log"] = lambda: kernel.kernel_log(host)
         jobs["libraries"] = lambda: driver.libraries(host)
-        jobs["module_on_disk"] = lambda: (
-            kernel.module_on_disk(host, boot.value.kernel) if boot.value else Reading.unknown(boot.error)
-        )
+        jobs["module_on_disk"] = lambda: _module_on_disk(host, boot)
+        jobs["dkms"] = lambda: kernel.dkms(host)
+        jobs["secure_boot"] = lambda: secure_boot.secure_boot(host, read["platform"])
+        jobs["fabric_mismatch"] = lambda: services.fabric_mismatch(host, read["pci"])
+        release = _release_to_boot(desired)
+        if release is not None and boot.value is not None and release != boot.value.kernel:
+            to_boot = release
+            jobs["module_to_boot"] = lambda: kernel.module_on_disk(host, to_boot)
     jobs["packages"] = lambda: packages.packages(host, desired)
     jobs["initramfs"] = lambda: initramfs.initramfs(host, read=scope != "fact")
     return jobs
+
+
+def _module_on_disk(host: Host, boot: Reading[Boot]) -> Reading[ModuleOnDisk]:
+    if boot.value is None:
+        return Reading.unknown(boot.error or "")
+    return kernel.module_on_disk(host, boot.value.kernel)
+
+
+def _release_to_boot(desired: t.Optional[Desired]) -> t.Optional[str]:
+    """The kernel of the lock, where it is pinned: what the node shall come up with."""
+    if desired is None or not desired.settings.get("kernel", {}).get("kernel_pin"):
+        return None
+    release = (desired.lock.get("kernel") or {}).get("release")
+    return str(release) if release else None
 
 
 def _injections(desired: t.Optional[Desired], scope: str) -> t.Tuple[str, ...]:

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import Desired, Reading, Unit
-from ..parse import systemctl_show
+from ..model import Desired, FabricMismatch, PciDevice, Reading, Unit
+from ..parse import fabric_manager, systemctl_show
 from .host import Host
+
+FABRIC_MANAGER = "nvidia-fabricmanager.service"
+
+#: Enough for a service that fails and is started again and again.
+_JOURNAL_LINES = 500
 
 #: Read on every node, wanted or not.
 UNITS = (
@@ -18,7 +23,7 @@ UNITS = (
     "goldennode-agent.service",
     "goldennode-uvm.service",
     "nvidia-cdi-refresh.service",
-    "nvidia-fabricmanager.service",
+    FABRIC_MANAGER,
     "nvidia-persistenced.service",
 )
 
@@ -30,3 +35,18 @@ def units(host: Host, desired: t.Optional[Desired]) -> Reading[t.Dict[str, Unit]
     if command.error is not None:
         return Reading.unknown(command.error)
     return systemctl_show.parse(command.stdout, command.stderr, command.rc)
+
+
+def fabric_mismatch(host: Host, pci: Reading[t.Tuple[PciDevice, ...]]) -> Reading[FabricMismatch]:
+    """What the fabric manager itself says of versions: its unit may be active all the same."""
+    if pci.value is None:
+        return Reading.unknown(pci.error or "")
+    if not any(device.is_nvswitch for device in pci.value):
+        return Reading(None)
+    unit = "--unit=%s" % FABRIC_MANAGER
+    options = ("--boot", "--no-pager", "--quiet", "--output=cat", "--lines=%d" % _JOURNAL_LINES)
+    command = host.run(["journalctl", unit, *options], timeout=10)
+    if command.rc != 0:
+        why = command.error or command.stderr.strip() or "journalctl ended with code %s" % command.rc
+        return Reading.unknown("the journal of the fabric manager cannot be read: %s" % why)
+    return fabric_manager.mismatch(command.stdout)

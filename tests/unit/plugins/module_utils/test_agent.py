@@ -26,7 +26,9 @@ from ansible_collections.goldennode.gpu.tests.unit import healthy
 WANTED = healthy.desired()
 NODE = healthy.evidence("a10", WANTED)
 REBOOTED = healthy.known(NODE, boot=Boot("99999999-2222-4333-8444-555555555555", healthy.KERNEL, 5000.0))
-OLD_DRIVER = healthy.known(REBOOTED, driver=DriverLoaded("580.126.09", "open"))
+OLD_DRIVER = healthy.known(
+    REBOOTED, driver=DriverLoaded("580.126.09", "open"), module_on_disk=healthy.module(modified=6000.0)
+)
 OTHER_KERNEL = healthy.known(REBOOTED, boot=Boot("99999999", "6.12.99", 5000.0))
 
 

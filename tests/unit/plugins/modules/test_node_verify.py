@@ -228,7 +228,7 @@ def test_what_only_a_person_can_mend_is_said_at_once_in_whatever_layer(node: Nod
 def test_a_node_of_which_nobody_knows_whether_it_has_gpus_is_refused(node: Node, desired: t.Dict[str, t.Any]) -> None:
     node.evidence = healthy.unreadable(NODE, "pci")
     result = node.verify(desired=desired)
-    assert refused(result)[:2] == ["hardware.gpu_present", "hardware.gpu_count"]
+    assert refused(result)[:3] == ["hardware.gpu_present", "hardware.vgpu", "hardware.gpu_count"]
     assert "pci was unreadable" in result["refusals"][0]["cause"]
     assert result["refusals"][0]["fix"]
 

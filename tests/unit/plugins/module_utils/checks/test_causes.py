@@ -290,7 +290,7 @@ def test_a_copy_of_a_library_from_an_installer_is_named_with_its_place() -> None
 
 def test_no_module_for_the_running_kernel() -> None:
     """NVIDIA/nvidia-docker#365: files named nvidia lay below the running kernel, and none of them was nvidia.ko."""
-    evidence = healthy.known(NODE, module_on_disk=None, driver=None, modules_loaded=())
+    evidence = healthy.known(NODE, module_on_disk=None, driver=None, modules_loaded=(), dkms=None)
     finding = of(evidence, "host_driver.module_on_disk")[0]
     assert finding.cause == "No nvidia module is built for the running kernel %s." % healthy.KERNEL
     assert finding.repair == "roles"
@@ -350,8 +350,9 @@ def test_nouveau_without_its_blacklist_needs_the_roles() -> None:
 
 def test_a_gpu_that_is_set_aside_for_a_virtual_machine_is_left_alone() -> None:
     evidence = healthy.known(NODE, driver=None, modules_loaded=(), pci=bound_to(NODE, "vfio-pci"))
-    finding = of(evidence, "host_driver.nouveau")[0]
+    finding = only(evidence, "hardware.gpu_present")
     assert "virtual machine" in finding.cause
+    assert "vfio-pci holds %s" % healthy.address(0) in finding.actual
     assert finding.repair == "manual"
 
 

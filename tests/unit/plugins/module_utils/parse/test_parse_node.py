@@ -66,7 +66,12 @@ def test_the_module_on_disk():
     text = fixtures.text("modinfo-34-debian13.txt")
     reading = modinfo.parse(text, "", 0, "6.12.117+deb13-amd64")
     assert reading.value == ModuleOnDisk(
-        "6.12.117+deb13-amd64", "580.159.03", licence="Dual MIT/GPL", signer="DKMS module signing key"
+        "6.12.117+deb13-amd64",
+        "580.159.03",
+        licence="Dual MIT/GPL",
+        signer="DKMS module signing key",
+        path="/lib/modules/6.12.117+deb13-amd64/updates/dkms/nvidia.ko.xz",
+        signing_serial="11:36:aa:62:c8:e2:9b:3d:9b:ad:4e:ac:78:6a:98:c2:e6:93:cb:fe",
     )
     assert reading.value.flavour == "open"
 

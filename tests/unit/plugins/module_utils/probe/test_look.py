@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 
@@ -13,9 +14,11 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DriverLoaded,
     Evidence,
+    FabricMismatch,
     Gpu,
     GpuTool,
     Reading,
+    SecureBoot,
     to_plain,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
@@ -116,6 +119,7 @@ BROKEN_COMMANDS = {
     "units": ["systemctl"],
     "kernel_log": ["dmesg"],
     "module_on_disk": ["modinfo"],
+    "dkms": ["dkms"],
     "docker": ["docker", "info"],
     "image_digests": ["docker", "image"],
     "containers runtime": ["docker", "nvidia"],
@@ -132,7 +136,8 @@ def test_a_command_that_hung_makes_its_reading_unknown_and_no_other(name, monkey
     found = readings(look(node, nodes.desired()))
     assert found[name].value is None
     assert "4711" in found[name].error or name == "kernel_log"
-    assert [other for other, reading in found.items() if not reading.known] == [name]
+    same = ["module_to_boot"] if name == "module_on_disk" else []  # the running kernel is the one that shall boot
+    assert [other for other, reading in found.items() if not reading.known] == [name, *same]
 
 
 @pytest.mark.parametrize("name", sorted(set(BROKEN_COMMANDS) - {"containers runtime", "containers cdi"}))
@@ -150,6 +155,9 @@ BROKEN_PATHS = [
     ("pci", "dirs", "/sys/bus/pci/devices"),
     ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/vendor"),
     ("pci", "links", "/sys/bus/pci/devices/0000:17:00.0/driver"),
+    ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/config"),
+    ("secure_boot", "stats", "/sys/firmware/efi"),
+    ("module_on_disk", "stats", "/lib/modules/%s/updates/dkms/nvidia.ko.xz" % KERNEL),
     ("modules_loaded", "stats", "/sys/module"),
     ("modules_loaded", "stats", "/sys/module/nouveau"),
     ("driver", "files", "/proc/driver/nvidia/version"),
@@ -227,8 +235,8 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert node.programs() == {"dpkg-query"}
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
-        "boot_default", "command_line", "cuda", "docker", "image_digests", "kernel_log", "libraries", "module_on_disk",
-        "nvml", "smi", "units",
+        "boot_default", "command_line", "cuda", "dkms", "docker", "fabric_mismatch", "image_digests", "kernel_log",
+        "libraries", "module_on_disk", "module_to_boot", "nvml", "secure_boot", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
@@ -365,3 +373,114 @@ def test_a_module_that_the_user_blacklists_is_looked_for_too():
 
     assert kernel.modules_loaded(Modules(), ["my-driver"]) == Reading(("my_driver",))
     assert kernel.modules_loaded(Modules()) == Reading(())
+
+
+SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+SHIM = "/sys/firmware/efi/efivars/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
+ON, OFF = "\x06\0\0\0\x01", "\x06\0\0\0\0"
+
+
+def uefi_node(variable=ON, shim=None, certificate=True, **answers):
+    """A node booted by UEFI; ``answers`` are those of mokutil by their first option: (code, stdout)."""
+    node = nodes.Node()
+    entry = dict(node.capture["stats"]["/sys/module"])
+    node.capture["stats"].update(
+        {"/sys/firmware/efi": entry, "/var/lib/dkms/mok.pub": dict(entry, kind="file") if certificate else None}
+    )
+    node.capture["files"].update({SECURE_BOOT: variable, SHIM: shim, "/etc/dkms/framework.conf": "# nothing\n"})
+    node.capture["dirs"]["/etc/dkms/framework.conf.d"] = None
+    for option, (rc, stdout) in answers.items():
+        argv = ["mokutil", "--" + option.replace("_", "-")]
+        if option == "test_key":
+            argv.append("/var/lib/dkms/mok.pub")
+        node.capture["commands"].append({"where": "host", "argv": argv, "rc": rc, "stdout": stdout})
+    return nodes.Node(node.capture)
+
+
+def test_secure_boot_and_the_key_that_dkms_signs_with():
+    node = uefi_node(test_key=(1, "/var/lib/dkms/mok.pub is not enrolled\n"), list_enrolled=(0, "MokListRT is empty\n"))
+    found = look(node, nodes.desired()).secure_boot.value
+    assert (found.enabled, found.enrolled.value, found.certificate) == (True, (), "/var/lib/dkms/mok.pub")
+    assert found.signing_key.value == "not enrolled"
+
+
+def test_a_key_that_dkms_has_not_made_yet_is_missing():
+    node = uefi_node(certificate=False, list_enrolled=(0, ""))
+    assert look(node, nodes.desired()).secure_boot.value.signing_key.value == "missing"
+
+
+@pytest.mark.parametrize(("variable", "shim"), [(OFF, None), (ON, ON)])
+def test_mokutil_is_not_asked_where_secure_boot_is_off_in_the_firmware_or_in_shim(variable, shim):
+    node = uefi_node(variable, shim)
+    assert look(node, nodes.desired()).secure_boot.value == SecureBoot(enabled=False)
+    assert "mokutil" not in node.programs()
+
+
+@pytest.mark.parametrize("variable", [None, "\x06", "unreadable"])
+@pytest.mark.parametrize(
+    ("said", "enabled"), [("SecureBoot enabled\n", True), ("SecureBoot disabled\n", False), ("What?\n", None)]
+)
+def test_mokutil_is_the_second_source_and_what_neither_tells_is_unknown(variable, said, enabled):
+    node = uefi_node(variable, sb_state=(0, said), list_enrolled=(0, ""), test_key=(0, ""))
+    if variable == "unreadable":
+        node.break_path("files", SECURE_BOOT)
+    reading = look(node, nodes.desired()).secure_boot
+    assert reading.known is (enabled is not None)
+    if enabled is not None:
+        assert reading.value.enabled is enabled
+
+
+def test_without_mokutil_the_key_is_unknown_and_secure_boot_is_not():
+    node = uefi_node()
+    missing = {"where": "host", "rc": None, "missing": True, "error": "mokutil is not installed"}
+    for argv in (["mokutil", "--list-enrolled"], ["mokutil", "--test-key", "/var/lib/dkms/mok.pub"]):
+        node.capture["commands"].append(dict(missing, argv=argv))
+    found = look(nodes.Node(node.capture), nodes.desired()).secure_boot.value
+    assert found.enabled
+    assert found.signing_key.error == found.enrolled.error == "mokutil is not installed"
+
+
+def test_the_module_for_the_kernel_of_the_lock_is_read_where_another_one_runs():
+    node = nodes.Node()
+    argv = ["modinfo", "-k", CLOUD, "nvidia"]
+    said = "modinfo: ERROR: Module nvidia not found.\n"
+    node.capture["commands"].append({"where": "host", "argv": argv, "rc": 1, "stderr": said})
+    wanted = nodes.desired(kernel={"release": CLOUD})
+    golden = wanted.settings["golden"]
+    wanted = dataclasses.replace(wanted, settings={"golden": golden, "kernel": {"kernel_pin": True}})
+    evidence = look(nodes.Node(node.capture), wanted)
+    assert (evidence.module_to_boot.value, evidence.module_to_boot.error) == (None, None)
+    assert evidence.module_on_disk.value.kernel == KERNEL
+    assert look(nodes.Node(), nodes.desired()).module_to_boot.value.kernel == KERNEL
+
+
+def test_when_a_module_was_put_there_counts_and_not_when_it_was_built():
+    node = nodes.Node()
+    path = "/lib/modules/%s/updates/dkms/nvidia.ko.xz" % KERNEL
+    node.capture["stats"][path].update(mtime=1000, ctime=2000)
+    assert look(node, nodes.desired()).module_on_disk.value.modified == 2000.0
+
+
+def test_a_vgpu_is_seen_without_a_driver():
+    node = nodes.Node()
+    raw = bytearray(256)
+    raw[0x06], raw[0x34] = 0x10, 0xD0
+    raw[0xD0:0xD5] = b"\x09\x00\x1bVF"
+    node.capture["files"]["/sys/bus/pci/devices/0000:17:00.0/config"] = {"base64": base64.b64encode(raw).decode()}
+    assert [device.vgpu for device in look(node, nodes.desired()).pci.value] == [True]
+
+
+def test_the_journal_of_the_fabric_manager_is_read_with_an_nvswitch_only():
+    node = nodes.Node()
+    assert look(node, nodes.desired()).fabric_mismatch == Reading(None)
+    assert "journalctl" not in node.programs()
+    node.capture["files"]["/sys/bus/pci/devices/0000:17:00.0/class"] = "0x068000\n"
+    argv = ["journalctl", "--unit=nvidia-fabricmanager.service", "--boot", "--no-pager", "--quiet", "--output=cat"]
+    said = "interface version 530.30.02 don't match with driver version 530.41.03.\n"
+    plain = {"where": "host", "argv": [*argv, "--lines=500"], "rc": 0, "stdout": said}
+    node.capture["commands"].append(plain)
+    assert look(nodes.Node(node.capture), nodes.desired()).fabric_mismatch.value == FabricMismatch(
+        "530.30.02", "530.41.03"
+    )
+    plain.update(rc=1, stdout="", stderr="No journal files were found.\n")
+    assert "No journal files" in look(nodes.Node(node.capture), nodes.desired()).fabric_mismatch.error

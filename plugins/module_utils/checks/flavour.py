@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which driver drives which GPU: flavour and branch, of the bundle and of what is on the node.
+
+A GPU that the driver does not know looks like a GPU that is broken: "No devices were found", RmInitAdapter failed, an
+Xid. So this is judged by the PCI ids, which need no driver to be read.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..generations import gpu_generation, misfit
+from ..model import Desired, Evidence, Finding, PciDevice
+from .outcome import failed, passed, skipped
+from .wanted import REBOOT, RUN_SITE, driver_version, gpus
+
+
+def flavour(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want = str(desired.lock["driver"]["flavour"])
+    problems = list(_unusable(desired, evidence, want))
+    if problems:
+        return problems
+    disk, loaded = on_disk(evidence), in_kernel(evidence)
+    here = loaded or disk
+    if here is None:
+        return [skipped("there is no module whose flavour could be judged: see host_driver.module_on_disk")]
+    # What the roles have put right on the disk comes into force by a reboot.
+    mended = disk == want
+    fix, repair = (REBOOT, "reboot") if mended else (RUN_SITE, "roles")
+    if here != want:
+        problems = list(_unusable(desired, evidence, here, fix, repair))
+    if not problems and (here != want or disk not in (None, want)):
+        found, place = (disk, "on disk") if disk not in (None, want) else (loaded, "loaded")
+        problems = [
+            failed(
+                expected=want,
+                actual="%s %s" % (found, place),
+                cause="The %s kernel module is %s, the bundle wants %s." % (found, place, want),
+                fix=fix,
+                repair=repair,
+            )
+        ]
+    return problems or [passed(want)]
+
+
+def on_disk(evidence: Evidence) -> t.Optional[str]:
+    return evidence.module_on_disk.value.flavour if evidence.module_on_disk.value else None
+
+
+def in_kernel(evidence: Evidence) -> t.Optional[str]:
+    return evidence.driver.value.flavour if evidence.driver.value else None
+
+
+def fits(desired: Desired, evidence: Evidence, address: str) -> bool:
+    """Whether the module in the kernel drives this GPU, as far as that is known."""
+    here = in_kernel(evidence) or on_disk(evidence) or str(desired.lock["driver"]["flavour"])
+    device = next((device for device in evidence.pci.value or () if device.address == address), None)
+    return device is None or misfit(gpu_generation(device.device), here, _branch(desired)) is None
+
+
+def _branch(desired: Desired) -> int:
+    return int(driver_version(desired).partition(".")[0])
+
+
+def _unusable(
+    desired: Desired, evidence: Evidence, here: str, fix: t.Optional[str] = None, repair: str = "manual"
+) -> t.Iterator[Finding]:
+    """The GPUs that a flavour does not drive. Without ``fix`` it is the bundle's own, and the bundle must change."""
+    for device in gpus(evidence.pci.value or ()):
+        problem = misfit(gpu_generation(device.device), here, _branch(desired))
+        if problem is not None:
+            yield failed(
+                device.address,
+                expected="a driver for %s" % _named(device),
+                actual="%s, branch %d" % (here, _branch(desired)),
+                cause="The %s driver of branch %d %s; the hardware is not at fault."
+                % (here, _branch(desired), problem.message),
+                fix=fix or "%s; %s stands in the bundle." % (problem.fix, problem.path),
+                repair=repair,
+            )
+
+
+def _named(device: PciDevice) -> str:
+    return "the GPU %s (PCI id 10de:%s)" % (device.address, device.device)

@@ -1,0 +1,176 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nvidia module: built for the kernels that matter, and the same on disk, in the kernel and in the lock.
+
+Disk, memory and lock are three things. What the disk has and the kernel has not needs a reboot, unless a reboot has
+been and brought something else; what the disk has not needs the roles.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..model import Desired, DkmsModule, Evidence, Finding, ModuleOnDisk
+from ..version import version_numbers
+from . import blockers, secure_boot
+from .outcome import failed, passed
+from .wanted import REBOOT, RUN_SITE, driver_version, kernel_packages_installed, kernel_release, running_kernel
+
+
+def module_on_disk(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    running, ahead = running_kernel(evidence), kernel_release(desired)
+    module = evidence.module_on_disk.value
+    if ahead not in (None, running):
+        if not is_built(desired, evidence.module_to_boot.value):
+            return [_not_built(desired, evidence, evidence.module_to_boot.value, str(ahead))]
+        if not is_built(desired, module):
+            return [_waits_for(str(ahead), desired, evidence)]
+    elif not is_built(desired, module):
+        return [_not_built(desired, evidence, module, running)]
+    return [passed("nvidia %s for kernel %s" % (driver_version(desired), ahead or running))]
+
+
+def is_built(desired: Desired, module: t.Optional[ModuleOnDisk]) -> bool:
+    return module is not None and module.version == driver_version(desired)
+
+
+def _not_built(desired: Desired, evidence: Evidence, module: t.Optional[ModuleOnDisk], kernel: str) -> Finding:
+    role = "the running kernel" if kernel == running_kernel(evidence) else "the kernel that is to boot,"
+    if module is None:
+        cause = "No nvidia module is built for %s %s." % (role, kernel)
+    else:
+        cause = "The nvidia module on disk for kernel %s is %s, not the lock's." % (kernel, module.version)
+    said = dkms_says(desired, evidence, kernel)
+    return failed(
+        "" if kernel == running_kernel(evidence) else kernel,
+        expected="nvidia.ko %s for kernel %s" % (driver_version(desired), kernel),
+        actual="no nvidia.ko for it" if module is None else module.version,
+        cause="%s %s" % (cause, said) if said else cause,
+        fix="%s Where the build failed, its log is below /var/lib/dkms." % RUN_SITE,
+        repair="roles",
+    )
+
+
+def _waits_for(ahead: str, desired: Desired, evidence: Evidence) -> Finding:
+    """The lock's kernel has the module, and another kernel runs."""
+    running, module = running_kernel(evidence), evidence.module_on_disk.value
+    installed = kernel_packages_installed(desired, evidence)
+    return failed(
+        expected="nvidia.ko %s for the running kernel" % driver_version(desired),
+        actual="no nvidia.ko for %s" % running if module is None else module.version,
+        cause="The nvidia module of the lock is built for kernel %s; kernel %s runs." % (ahead, running),
+        fix=REBOOT if installed else RUN_SITE,
+        repair="reboot" if installed else "roles",
+    )
+
+
+def dkms_says(desired: Desired, evidence: Evidence, kernel: str) -> str:
+    """A sentence on how far DKMS has come with the lock's driver for a kernel; empty where it knows nothing to say."""
+    known, version = evidence.dkms.value, driver_version(desired)
+    if known is None or desired.lock["driver"]["build"] != "dkms":
+        return ""
+    mine = [one for one in known if one.name.startswith("nvidia") and one.version == version]
+    if not mine:
+        return "DKMS does not know nvidia %s: the package of its source is not installed." % version
+    name = "%s/%s" % (mine[0].name, version)
+    if any(one.state == "broken" for one in mine):
+        return "DKMS calls %s broken: its source below /usr/src is gone." % name
+    here = next((one for one in mine if one.kernel == kernel), None)
+    if here is None:
+        others = ", ".join(sorted({one.kernel for one in mine if one.kernel}))
+        built = ", and is built for %s" % others if others else ""
+        return (
+            "DKMS has %s added and not built for kernel %s%s: its headers are missing, or the build failed "
+            "(/var/lib/dkms/%s/build/make.log)." % (name, kernel, built, name)
+        )
+    return _dkms_state(here, name)
+
+
+def _dkms_state(here: DkmsModule, name: str) -> str:
+    if here.state == "built":
+        return "DKMS has %s built for kernel %s and not installed." % (name, here.kernel)
+    if here.remark:
+        return "DKMS says of %s for kernel %s: installed, %s." % (name, here.kernel, here.remark)
+    return "DKMS calls %s installed for kernel %s: the module was moved since, or depmod was not run." % (
+        name,
+        here.kernel,
+    )
+
+
+def loaded(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    want, driver, disk = driver_version(desired), evidence.driver.value, evidence.module_on_disk
+    if driver is None:
+        return [_not_loaded(desired, evidence)]
+    if driver.version == want:
+        return [passed("%s%s" % (driver.version, ", " + driver.flavour if driver.flavour else ""))]
+    disk_version = disk.value.version if disk.value else None
+    image = blockers.loaded_from_initramfs(evidence, driver.version)
+    if image:
+        cause = "Module %s was loaded from %s, which still holds it: a reboot alone would load it again." % (
+            driver.version,
+            image,
+        )
+        fix, repair = RUN_SITE, "roles"
+    elif disk.known and disk_version != want:
+        cause = "Module %s is loaded, and the disk has not the lock's either." % driver.version
+        fix, repair = RUN_SITE, "roles"
+    else:
+        # Where the disk was not asked (the local fact), the packages were, and they are judged before this layer.
+        cause, fix, repair = _another_than_on_disk(desired, evidence, driver.version)
+    return [
+        failed(
+            expected=want,
+            actual="%s loaded, %s on disk" % (driver.version, disk_version or "none")
+            if disk.known
+            else "%s loaded" % driver.version,
+            cause=cause,
+            fix=fix,
+            repair=repair,
+        )
+    ]
+
+
+def _another_than_on_disk(desired: Desired, evidence: Evidence, here: str) -> t.Tuple[str, str, str]:
+    """The disk has the lock's module and another one is loaded: a reboot is due, once."""
+    boot, module = evidence.boot.value, evidence.module_on_disk.value
+    if boot is None or module is None or module.modified is None or boot.booted_at <= module.modified:
+        older = version_numbers(here) < version_numbers(driver_version(desired))
+        change = "upgraded" if older else "downgraded"
+        cause = "A reboot is pending since the driver was %s: %s is still loaded." % (change, here)
+        return cause, REBOOT, "reboot"
+    since = "the node has booted since %s was put at %s" % (module.version, module.path)
+    cause = "Module %s is loaded although %s, so another reboot would not help" % (here, since)
+    image = next((one for one in evidence.initramfs.value or () if one.kernel == boot.kernel), None)
+    stale = blockers.stale_reason(image) if image is not None else None
+    if stale:
+        return "%s: its initramfs is stale, %s." % (cause, stale), RUN_SITE, "roles"
+    fix = (
+        "Look for nvidia.ko in the initramfs (lsinitramfs, lsinitrd) and for another copy of it (find /lib/modules/%s "
+        "-name 'nvidia*.ko*'), remove that, and run depmod -a." % boot.kernel
+    )
+    return "%s: another copy of it is found first." % cause, fix, "manual"
+
+
+def _not_loaded(desired: Desired, evidence: Evidence) -> Finding:
+    want, disk = driver_version(desired), evidence.module_on_disk
+    in_the_way = blockers.find(desired, evidence)
+    signature = secure_boot.rejected(desired, evidence)
+    if in_the_way:
+        first = in_the_way[0]
+        cause, fix, repair = "The nvidia module is not loaded: %s" % first.cause, first.fix, first.repair
+    elif disk.known and (disk.value is None or disk.value.version != want):
+        cause, fix, repair = (
+            "The nvidia module is not loaded, and the disk has not the lock's either.",
+            RUN_SITE,
+            "roles",
+        )
+    elif signature:
+        (cause, fix), repair = signature, "manual"
+    else:
+        cause, fix, repair = (
+            "The nvidia module is on disk and not loaded.",
+            "%s It loads the module." % RUN_SITE,
+            "roles",
+        )
+    return failed(expected=want, actual="not loaded", cause=cause, fix=fix, repair=repair)

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Secure Boot: a module whose signing key is not enrolled is refused by the kernel, however well it was built.
+
+Enrolment needs somebody at the console, so it is said before anything is changed, and never pretended.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..model import Certificate, Desired, Evidence, Finding, ModuleOnDisk, SecureBoot
+from .outcome import failed, passed, unknown
+from .wanted import driver_version
+
+#: What the kernel, or modprobe, says of a module whose signature it does not take.
+_REJECTED = re.compile(
+    r"key was rejected by service|required key not available|unsigned module(?: loading)? is re(?:jected|stricted)"
+    r"|module with unavailable key is rejected|not signed with a trusted key",
+    re.IGNORECASE,
+)
+
+_SIGNED_PACKAGES = (
+    "Take packages whose modules the distribution has signed: driver: {source: distro, build: precompiled} in the "
+    "bundle"
+)
+_AT_THE_CONSOLE = (
+    "at the next boot somebody confirms it at the console (Enroll MOK in the blue menu, with the password given to "
+    "mokutil), which nothing can do unattended"
+)
+
+_CAUSES = {
+    "not enrolled": "Secure Boot is on, and the key with which DKMS signs (%s) is not enrolled: the kernel would "
+    "refuse the nvidia module.",
+    "missing": "Secure Boot is on, and DKMS has no signing key yet (%s): the one that it would make is not enrolled, "
+    "and the kernel would refuse the nvidia module.",
+    "requested": "Secure Boot is on, and the enrolment of the key with which DKMS signs (%s) waits for somebody at the "
+    "console.",
+    "blocked": "Secure Boot is on, and the key with which DKMS signs (%s) is on a list of blocked keys.",
+}
+
+
+def secure_boot(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    boot = evidence.secure_boot.value
+    if boot is None or not boot.enabled:
+        return [passed("Secure Boot is off")]
+    driver = evidence.driver.value
+    if driver is not None and driver.version == driver_version(desired):
+        return [passed("Secure Boot is on, and the kernel has taken the module %s" % driver.version)]
+    if desired.lock["driver"]["build"] != "dkms":
+        return [passed("Secure Boot is on, and nothing is built here: the module comes signed")]
+    state = boot.signing_key
+    if state.value == "enrolled":
+        return [passed("Secure Boot is on, and the key of %s is enrolled" % boot.certificate)]
+    if state.value is None:
+        return [
+            unknown(
+                state.error or "",
+                cause="Secure Boot is on, and it is not known whether the key with which DKMS signs is enrolled: %s."
+                % state.error,
+                fix="Install mokutil and dkms on this node, see that mokutil --list-enrolled answers, and run again.",
+            )
+        ]
+    return [
+        failed(
+            boot.certificate,
+            expected="an enrolled key to sign the nvidia module with",
+            actual=state.value,
+            cause=_CAUSES[state.value] % boot.certificate,
+            fix=_fix(desired, boot, state.value),
+            repair="manual",
+        )
+    ]
+
+
+def rejected(desired: Desired, evidence: Evidence) -> t.Optional[t.Tuple[str, str]]:
+    """Cause and fix where the kernel does not take the module that is on disk, because of its signature."""
+    module, boot = evidence.module_on_disk.value, evidence.secure_boot.value
+    line = next((line for line in evidence.kernel_log.value or () if _REJECTED.search(line)), None)
+    on = boot is not None and boot.enabled
+    if line is None and not (on and module is not None and _is_enrolled(module, boot) is False and _local(desired)):
+        return None
+    cause = "The kernel refuses the nvidia module: %s." % _whose(module, boot)
+    return cause, _fix(desired, boot, boot.signing_key.value if boot else None)
+
+
+def _local(desired: Desired) -> bool:
+    """Whether the module is built and signed on the node; a key of the distribution is no machine owner's key."""
+    return bool(desired.lock["driver"]["build"] == "dkms")
+
+
+def _is_enrolled(module: ModuleOnDisk, boot: t.Optional[SecureBoot]) -> t.Optional[bool]:
+    """Whether the key that signed the module is a machine owner's key; None where that is not known."""
+    if not module.signer and not module.signing_serial:
+        return False
+    if boot is None or boot.enrolled.value is None:
+        return None
+    return any(_same_key(module, one) for one in boot.enrolled.value)
+
+
+def _same_key(module: ModuleOnDisk, one: Certificate) -> bool:
+    """By the serial number: DKMS gives each key that it makes the same name."""
+    if module.signing_serial and one.serial:
+        return module.signing_serial == one.serial
+    return module.signer == one.subject
+
+
+def _whose(module: t.Optional[ModuleOnDisk], boot: t.Optional[SecureBoot]) -> str:
+    if module is None:
+        return "the key that signed it is not enrolled in the firmware"
+    if not module.signer and not module.signing_serial:
+        return "it is not signed"
+    there = boot.enrolled.value if boot else None
+    if there is None:
+        return "the key that signed it (%s) is not enrolled in the firmware" % module.signer
+    names = ", ".join(one.subject or one.sha1 for one in there) or "none"
+    other = " another key of that name is," if any(one.subject == module.signer for one in there) else ""
+    return "the key that signed it (%s) is not enrolled;%s enrolled are: %s" % (module.signer, other, names)
+
+
+def _fix(desired: Desired, boot: t.Optional[SecureBoot], state: t.Optional[str]) -> str:
+    certificate = (boot.certificate if boot else "") or "the certificate of the key that signed it"
+    ubuntu = desired.platform.startswith("ubuntu-")
+    make = ""
+    if state == "missing":
+        tool = "update-secureboot-policy --new-key" if ubuntu else "dkms generate_mok"
+        make = "make the key (%s, as root), " % tool
+    if state == "requested":
+        enrol = "Reboot the node: " + _AT_THE_CONSOLE
+    elif state == "blocked":
+        enrol = "Let DKMS sign with another key (mok_signing_key and mok_certificate in /etc/dkms/framework.conf)"
+    else:
+        enrol = "Enrol the key: %smokutil --import %s, reboot, and %s" % (make, certificate, _AT_THE_CONSOLE)
+    others = "" if ubuntu else " (Ubuntu has them, Debian has none)"
+    return "Leave Secure Boot on. Either: %s. Or: %s%s." % (enrol, _SIGNED_PACKAGES, others)
