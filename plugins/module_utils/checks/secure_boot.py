@@ -13,7 +13,7 @@ import typing as t
 
 from ..model import Certificate, Desired, Evidence, Finding, ModuleOnDisk, SecureBoot
 from .outcome import failed, passed, unknown
-from .wanted import driver_version
+from .wanted import driver_version, running_kernel
 
 #: What the kernel, or modprobe, says of a module whose signature it does not take.
 _REJECTED = re.compile(
@@ -46,9 +46,8 @@ def secure_boot(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
     boot = evidence.secure_boot.value
     if boot is None or not boot.enabled:
         return [passed("Secure Boot is off")]
-    driver = evidence.driver.value
-    if driver is not None and driver.version == driver_version(desired):
-        return [passed("Secure Boot is on, and the kernel has taken the module %s" % driver.version)]
+    if _taken(desired, evidence):
+        return [passed("Secure Boot is on, and the kernel has taken the module %s" % driver_version(desired))]
     if desired.lock["driver"]["build"] != "dkms":
         return [passed("Secure Boot is on, and nothing is built here: the module comes signed")]
     state = boot.signing_key
@@ -73,6 +72,14 @@ def secure_boot(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
             repair="manual",
         )
     ]
+
+
+def _taken(desired: Desired, evidence: Evidence) -> bool:
+    """Whether nothing is left to build and sign: the module of the lock is loaded, and no other kernel is to boot."""
+    driver, module = evidence.driver.value, evidence.module_to_boot.value
+    if driver is None or driver.version != driver_version(desired) or module is None:
+        return False
+    return module.version == driver.version and module.kernel == running_kernel(evidence)
 
 
 def rejected(desired: Desired, evidence: Evidence) -> t.Optional[t.Tuple[str, str]]:

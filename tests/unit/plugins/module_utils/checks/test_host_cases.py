@@ -339,6 +339,14 @@ def test_case_006_signed_packages_need_no_key_and_a_module_in_the_kernel_proves_
     assert found(healthy.known(NODE, secure_boot=secure("not enrolled", HOST_KEY))) == {}
 
 
+@pytest.mark.parametrize("module", [None, healthy.module(healthy.DRIVER, NEXT)])
+def test_case_006_a_module_that_was_taken_says_nothing_of_the_next_kernel(module: t.Optional[ModuleOnDisk]) -> None:
+    """The key that signs now may be another one than the key that signed what is loaded."""
+    evidence, wanted = with_next_kernel(module)
+    evidence = healthy.known(evidence, secure_boot=secure("not enrolled", HOST_KEY))
+    assert refused(evidence, wanted)["host_driver.secure_boot"].repair == "manual"
+
+
 def test_case_006_the_bundle_is_judged_where_there_is_no_lock_yet() -> None:
     bundle = {"platform": "ubuntu-24.04-x86_64", "driver": healthy.LOCK["driver"]}
     evidence = bare(NODE, secure_boot=secure("missing"))
