@@ -429,6 +429,7 @@ class Evidence:
     boot_default: Reading[BootDefault] = NOT_READ  # None where the boot loader is none that is known
     command_line: Reading[str] = NOT_READ  # /proc/cmdline
     secure_boot: Reading[SecureBoot] = NOT_READ
+    apparmor: Reading[bool] = NOT_READ  # whether AppArmor is in force in the running kernel
     module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
     dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch

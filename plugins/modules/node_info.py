@@ -187,6 +187,10 @@ evidence:
         Reading of whether Secure Boot is on. Where it is, also the keys that the machine's owner has enrolled, the
         certificate with which DKMS signs, and whether that one is enrolled.
       type: dict
+    apparmor:
+      description: Reading of whether AppArmor is in force in the running kernel.
+      type: dict
+      sample: {"error": null, "value": true}
     module_to_boot:
       description: >-
         Reading of the nvidia module for the kernel of the lock, which is the one that shall boot. The same as

@@ -252,6 +252,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         ),
         command_line=Reading("BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet" % KERNEL),
         secure_boot=Reading(SecureBoot(enabled=False)),
+        apparmor=Reading(True),
         module_to_boot=Reading(module(driver)),
         dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
         fabric_mismatch=Reading(None),

@@ -19,6 +19,8 @@ from .host import Host
 OSRELEASE = "/proc/sys/kernel/osrelease"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PCI = "/sys/bus/pci/devices"
+APPARMOR = "/sys/module/apparmor/parameters/enabled"
+SECURITY_MODULES = "/sys/kernel/security/lsm"
 NVIDIA = "0x10de"
 
 #: Modules that drive an NVIDIA GPU, or keep the NVIDIA driver from it.
@@ -146,6 +148,21 @@ def dkms(host: Host) -> Reading[t.Tuple[DkmsModule, ...]]:
     if command.error is not None:
         return Reading.unknown(command.error)
     return dkms_text.status(command.stdout, command.stderr, command.rc)
+
+
+def apparmor(host: Host) -> Reading[bool]:
+    """Whether AppArmor is in force: switched on by its own parameter, and in the kernel's list of what is active."""
+    parameter = host.read(APPARMOR)
+    if not parameter.known:
+        return Reading.unknown(parameter.error or "")
+    if parameter.value is None or parameter.value.strip() == "N":
+        return Reading(False)
+    if parameter.value.strip() != "Y":
+        return Reading.unknown("%s says %r, neither Y nor N" % (APPARMOR, parameter.value.strip()[:20]))
+    modules = host.read(SECURITY_MODULES)
+    if modules.value is None:
+        return Reading.unknown(modules.error or "%s is not there: securityfs is not mounted" % SECURITY_MODULES)
+    return Reading("apparmor" in modules.value.strip().split(","))
 
 
 def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:

@@ -157,6 +157,8 @@ BROKEN_PATHS = [
     ("pci", "links", "/sys/bus/pci/devices/0000:17:00.0/driver"),
     ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/config"),
     ("secure_boot", "stats", "/sys/firmware/efi"),
+    ("apparmor", "files", "/sys/module/apparmor/parameters/enabled"),
+    ("apparmor", "files", "/sys/kernel/security/lsm"),
     ("module_on_disk", "stats", "/lib/modules/%s/updates/dkms/nvidia.ko.xz" % KERNEL),
     ("modules_loaded", "stats", "/sys/module"),
     ("modules_loaded", "stats", "/sys/module/nouveau"),
@@ -235,8 +237,8 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert node.programs() == {"dpkg-query"}
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
-        "boot_default", "command_line", "cuda", "dkms", "docker", "fabric_mismatch", "image_digests", "kernel_log",
-        "libraries", "module_on_disk", "module_to_boot", "nvml", "secure_boot", "smi", "units",
+        "apparmor", "boot_default", "command_line", "cuda", "dkms", "docker", "fabric_mismatch", "image_digests",
+        "kernel_log", "libraries", "module_on_disk", "module_to_boot", "nvml", "secure_boot", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
@@ -373,6 +375,26 @@ def test_a_module_that_the_user_blacklists_is_looked_for_too():
 
     assert kernel.modules_loaded(Modules(), ["my-driver"]) == Reading(("my_driver",))
     assert kernel.modules_loaded(Modules()) == Reading(())
+
+
+@pytest.mark.parametrize(
+    ("parameter", "modules", "in_force"),
+    [
+        ("Y\n", "lockdown,capability,landlock,yama,apparmor,bpf", True),
+        ("Y\n", "lockdown,capability,selinux", False),  # lsm= on the kernel's command line
+        ("N\n", None, False),  # apparmor=0
+        (None, None, False),  # a kernel without it
+        ("Y\n", None, None),  # securityfs is not mounted
+        ("Y\n", "capability,apparmor2", False),
+        ("\n", "apparmor", None),
+    ],
+)
+def test_apparmor_is_in_force_when_it_is_on_and_the_kernel_lists_it(parameter, modules, in_force):
+    node = nodes.Node()
+    node.capture["files"].update({kernel.APPARMOR: parameter, kernel.SECURITY_MODULES: modules})
+    reading = look(nodes.Node(node.capture), nodes.desired()).apparmor
+    assert reading.value is in_force
+    assert reading.known is (in_force is not None)
 
 
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
