@@ -152,7 +152,10 @@ class _Preparation:
                 problems = [] if self._new_lock else problems
             self.problems += problems
             if lock and not problems:
-                self.problems += compat.kernel_problems(platform, lock["kernel"]["release"])
+                release = lock["kernel"]["release"]
+                self.problems += compat.kernel_problems(platform, release)
+                unknown = compat.kernel_warning(platform, release)
+                self.warnings += ["%s: %s" % (key, unknown)] if unknown else []
                 found[key] = lock
         if self._new_lock and self._new_lock.get("platform") not in bundle.platforms:
             fix = "Give the result of goldennode.gpu.lock_resolve"

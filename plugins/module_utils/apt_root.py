@@ -20,7 +20,7 @@ from .bundle import MISSING, PlatformBundle, Problem
 from .desired import deb822, source_path
 from .model import AptSource, Reading, to_plain
 from .package_names import DRIVER_GLOBS, axis_of
-from .packages import Wanted, choose, no_kernel, not_found, wanted
+from .packages import Wanted, choose, fits, modules_package, no_kernel, no_modules, not_found, wanted
 from .parse import apt_sources
 from .probe import sources as probe
 from .probe.host import Command, Host, LocalHost
@@ -202,7 +202,7 @@ class _Root:
             if pick:
                 chosen[pick[0]] = axis
                 requests.append("%s=%s" % pick)
-                if axis == "driver" and package.version:
+                if axis == "driver" and package.version and fits(pick[1], package.version):
                     driver.add(pick[1])
             elif package.required:
                 lacking.setdefault(axis, []).append((package, versions))
@@ -229,6 +229,8 @@ class _Root:
             if axis in locked:
                 locked[axis][name] = version
         release = self._release(locked["kernel"])
+        if self._bundle.driver.build == "precompiled" and modules_package(self._bundle, release) not in installed:
+            raise ResolveError([no_modules(release, installed)])
         return locked, release
 
     def _release(self, kernel: t.Mapping[str, str]) -> str:

@@ -128,11 +128,10 @@ def problems(bundle: PlatformBundle, cdi: bool = True) -> t.List[Problem]:
 
 def warnings(bundle: PlatformBundle, today: datetime.date) -> t.List[str]:
     """What works, or may work, and should be known: ends of life, what the tables do not know, compatibility modes."""
-    return [
-        warning
-        for warning in (_branch_warning(bundle, today), _cuda_warning(bundle), _kernel_warning(bundle))
-        if warning
-    ]
+    found = [_branch_warning(bundle, today), _cuda_warning(bundle)]
+    if bundle.kernel.release:
+        found.append(kernel_warning(bundle, bundle.kernel.release))
+    return [warning for warning in found if warning]
 
 
 def _flavour_problems(bundle: PlatformBundle) -> t.List[Problem]:
@@ -203,17 +202,8 @@ def kernel_problems(bundle: PlatformBundle, release: str) -> t.List[Problem]:
     Only for modules that are built on the node from NVIDIA's own sources: a distribution patches its own.
     """
     driver = bundle.driver
-    if driver.build != "dkms" or driver.source != "nvidia":
-        return []
-    kernel = version_numbers(release)[:2]
-    needed: t.Optional[str] = "0"
-    for since, branches in KERNEL_BUILDS:
-        if kernel >= since and driver.branch in branches:
-            first = branches[driver.branch]
-            needed = first if first is None or needed is None else max(needed, first, key=version_numbers)
-            if first is None:
-                break
-    if needed is not None and version_numbers(driver.version) >= version_numbers(needed):
+    needed = _first_that_builds(driver.branch, release)
+    if driver.build != "dkms" or driver.source != "nvidia" or _is_reached(driver.version, needed):
         return []
     older = "a kernel older than %s" % _dotted(_first_refused(driver.version, driver.branch))
     newer = "driver %s or newer of this branch" % needed if needed else "driver %s" % LONG_TERM[0]
@@ -226,6 +216,22 @@ def kernel_problems(bundle: PlatformBundle, release: str) -> t.List[Problem]:
             "Use %s with this kernel, or %s with this driver" % (newer, older),
         )
     ]
+
+
+def _first_that_builds(branch: int, release: str) -> t.Optional[str]:
+    """First driver of a branch whose own sources build on a kernel; None where none of it does."""
+    needed = "0"
+    for since, branches in KERNEL_BUILDS:
+        if version_numbers(release)[:2] >= since and branch in branches:
+            first = branches[branch]
+            if first is None:
+                return None
+            needed = max(needed, first, key=version_numbers)
+    return needed
+
+
+def _is_reached(version: str, needed: t.Optional[str]) -> bool:
+    return needed is not None and version_numbers(version) >= version_numbers(needed)
 
 
 def _first_refused(version: str, branch: int) -> Numbers:
@@ -274,11 +280,16 @@ def _cuda_warning(bundle: PlatformBundle) -> str:
     return ""
 
 
-def _kernel_warning(bundle: PlatformBundle) -> str:
-    driver, release = bundle.driver, bundle.kernel.release
-    if release is None or driver.build != "dkms" or kernel_problems(bundle, release):
+def kernel_warning(bundle: PlatformBundle, release: str) -> str:
+    """What is not known about building the driver's modules on a kernel; "" where it is known, or nothing is built."""
+    driver, kernel = bundle.driver, version_numbers(release)[:2]
+    if driver.build != "dkms" or kernel_problems(bundle, release):
         return ""
-    kernel = version_numbers(release)[:2]
+    if not _is_reached(driver.version, _first_that_builds(driver.branch, release)):
+        return (
+            "driver %s: NVIDIA's own sources of it do not build on kernel %s; whether the distribution has mended its"
+            " package for it is not known, and the run ends where it does not build" % (driver.version, release)
+        )
     hint = NEW_KERNEL_HINTS.get(driver.branch)
     if kernel > NEWEST_KERNEL or (
         kernel > (6, 17) and hint and version_numbers(driver.version) < version_numbers(hint)

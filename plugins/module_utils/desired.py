@@ -17,6 +17,7 @@ from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
 from .node_sources import FOLDER, architecture
+from .package_names import KERNEL_GLOBS
 from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
@@ -376,11 +377,22 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
         text = HEADER + deb822(source, architecture(lock["platform"]))
         yield _file(source_path(source["name"]), "packages", text)
     pins = "\n".join("Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages)
-    yield _file("/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins)
+    kernel = settings["kernel"]["kernel_pin"]
+    yield _file(
+        "/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins + (_NO_OTHER_KERNEL if kernel else "")
+    )
     names = "".join('    "%s$";\n' % re.sub(r"([.+])", r"\\\1", name) for name, _version in packages)
     blacklist = HEADER + "Unattended-Upgrade::Package-Blacklist {\n" + names + "};\n"
     yield _file("/etc/apt/apt.conf.d/51goldennode", "packages", blacklist)
 
+
+#: The first pin of a version counts, so these, after the exact ones, are for every kernel but the lock's: what is
+#: installed stays, and no other comes. A metapackage that no lock names (linux-generic, linux-image-amd64) would bring
+#: the newest kernel, without the driver's module.
+_NO_OTHER_KERNEL = "".join(
+    "\nPackage: %s\nPin: release %s\nPin-Priority: %d\n" % (" ".join(KERNEL_GLOBS), release, priority)
+    for release, priority in (("a=now", 100), ("*", -1))
+)
 
 _REPOSITORY_FILES: t.Dict[str, t.Callable[[t.Mapping[str, t.Any], Settings], t.Iterator[ManagedFile]]] = {
     "apt": _apt_files

@@ -12,14 +12,25 @@ import re
 import typing as t
 
 #: Patterns of the driver's packages, as apt takes them in a pin: the whole set, not those that somebody thought of.
+#: Names of Debian's and Ubuntu's packaging and of NVIDIA's repositories [2], with Debian's for displays and those that
+#: are of use with NVLink only (nvidia-imex, libnvidia-nscq, libnvsdm, nvlink5; nvlsm has versions of its own).
 DRIVER_GLOBS = (
     "nvidia-*",
     "libnvidia-*",
     "libcuda1",
+    "libcuda1-*",
     "libcudadebugger1",
     "libnvcuvid1",
     "libnvoptix1",
+    "libnvsdm*",
+    "nvlink5*",
+    "libegl-nvidia0",
+    "libegl1-nvidia",
+    "libgl1-nvidia-*",
+    "libgles-nvidia*",
+    "libglx-nvidia0",
     "firmware-nvidia-gsp",
+    "firmware-nvidia-*-gsp",
     "cuda-drivers*",
     "linux-modules-nvidia-*",
     "linux-objects-nvidia-*",
@@ -33,17 +44,34 @@ TOOLKIT = (
     "libnvidia-container-tools",
     "libnvidia-container1",
 )
+_FLAVOURS = ("generic", "virtual", "lowlatency", "oem", "aws", "azure", "gcp", "gke", "ibm", "kvm", "nvidia", "oracle")
+#: Patterns of the packages that make a kernel, for a pin, with the metapackages that bring one (Ubuntu's by flavour).
+KERNEL_GLOBS = (
+    "linux-image-*",
+    "linux-headers-*",
+    "linux-modules-*",
+    "linux-kbuild-*",
+    "linux-*-headers-*",
+    *("linux-%s*" % flavour for flavour in _FLAVOURS),
+)
+
 _FABRIC = r"nvidia-fabric-?manager(-\d+)?(-dev)?"
 #: NVIDIA's name in front, and not part of a driver: toolkit, CUDA, tools, pins.
 _NOT_DRIVER = re.compile(
-    r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|imex|nscq|visual-profiler"
+    r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|gds|fs(-|$)|visual-profiler"
     r"|profiler|texture-tools|installer-cleanup|support$)|nvidia-openjdk"
 )
 #: Parts of the driver that distributions keep in sources of their own, with versions of their own.
 _OWN_VERSION = re.compile(r"nvidia-(modprobe|persistenced|settings|xconfig)")
+#: Ubuntu's firmware has its version in its name, so that those of two drivers stand beside each other.
+_VERSION_IN_NAME = re.compile(r"nvidia-firmware-\d.*-\d{3}\.\d+(\.\d+)?")
+_PINNING = re.compile(r"nvidia-driver-pinning-(\d{3}(?:\.\d+)*)")
 _DRIVER = re.compile("|".join(glob.replace("*", ".*") for glob in DRIVER_GLOBS))
 _DOCKER = re.compile(r"docker-ce(-cli|-rootless-extras)?|containerd\.io|docker\.io|docker-cli|containerd|runc")
-_KERNEL = re.compile(r"linux-(image|headers|modules|modules-extra|kbuild|generic|virtual|main-modules)(-.+)?")
+_KERNEL = re.compile(
+    r"linux-(image|headers|modules|kbuild|main-modules)(-.+)?|linux-[a-z0-9.-]+-headers-\d.*|linux-compiler-.+"
+    r"|linux-(%s)(-(hwe|lts|edge|fips|64k|lowlatency)\S*|-\d+\.\d+\S*)?" % "|".join(_FLAVOURS)
+)
 
 
 def axis_of(name: str) -> t.Optional[str]:
@@ -66,4 +94,10 @@ def belongs_to_driver_set(name: str) -> bool:
 
 def has_driver_version(name: str) -> bool:
     """Whether a package must have the driver's own version wherever it is installed."""
-    return belongs_to_driver_set(name) and not _OWN_VERSION.fullmatch(name)
+    return belongs_to_driver_set(name) and not (_OWN_VERSION.fullmatch(name) or _VERSION_IN_NAME.fullmatch(name))
+
+
+def pinned_by(name: str) -> t.Optional[str]:
+    """Branch or version to which one of NVIDIA's pinning packages pins the driver; None for any other package."""
+    match = _PINNING.fullmatch(name)
+    return match.group(1) if match else None

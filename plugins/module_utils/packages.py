@@ -24,12 +24,15 @@ class Wanted:
     """One package of an axis.
 
     ``names`` are alternatives, the first that a repository has is taken. ``version`` is the upstream version or a full
-    one; None leaves the choice to the package manager.
+    one; None leaves the choice to the package manager. ``exact``: no other version will do. ``minimum``: the oldest
+    that will do, where the choice is the package manager's.
     """
 
     names: t.Tuple[str, ...]
     version: t.Optional[str] = None
     required: bool = True
+    exact: bool = True
+    minimum: t.Optional[str] = None
 
     @property
     def name(self) -> str:
@@ -38,6 +41,8 @@ class Wanted:
 
 #: From this branch on NVIDIA's names on Ubuntu carry no branch.
 _UBUNTU_PLAIN_NAMES = 590
+#: NVIDIA's packages for Debian need this DKMS [2]; Debian 12 has 3.0.10, and NVIDIA's repository for it a newer one.
+_NVIDIA_DKMS = "3.1.8"
 
 
 def wanted(bundle: PlatformBundle) -> t.Dict[str, t.Tuple[Wanted, ...]]:
@@ -45,7 +50,7 @@ def wanted(bundle: PlatformBundle) -> t.Dict[str, t.Tuple[Wanted, ...]]:
 
     :raises ValueError: when the platform has no such packages; the text is a Problem's
     """
-    driver = driver_packages(bundle.platform, bundle.driver)
+    driver = driver_packages(bundle.platform, bundle.driver) + _own_dkms(bundle)
     found = {
         "kernel": kernel_packages(bundle.platform, bundle.kernel, bundle.driver.build),
         "driver": driver + modules_for(bundle),
@@ -120,8 +125,21 @@ def modules_for(bundle: PlatformBundle) -> t.Tuple[Wanted, ...]:
     if driver.build != "precompiled":
         return ()
     flavour = kernel.release or (kernel.metapackage or "").replace("linux-image-", "").replace("linux-", "")
-    suffix = "-open" if driver.flavour == "open" else ""
-    return (Wanted(("linux-modules-nvidia-%d-server%s-%s" % (driver.branch, suffix, flavour),)),)
+    return (Wanted((modules_package(bundle, flavour),)),)
+
+
+def modules_package(bundle: PlatformBundle, kernel: str) -> str:
+    """The precompiled modules for one kernel, or the metapackage of those for a flavour of it."""
+    suffix = "-open" if bundle.driver.flavour == "open" else ""
+    return "linux-modules-nvidia-%d-server%s-%s" % (bundle.driver.branch, suffix, kernel)
+
+
+def _own_dkms(bundle: PlatformBundle) -> t.Tuple[Wanted, ...]:
+    """NVIDIA's DKMS where the distribution's is too old for the driver's packages."""
+    driver = bundle.driver
+    if not bundle.platform.startswith("debian-12-") or (driver.source, driver.build) != ("nvidia", "dkms"):
+        return ()
+    return (Wanted(("dkms",), minimum=_NVIDIA_DKMS),)
 
 
 def _debian_nvidia(driver: Driver) -> t.Tuple[Wanted, ...]:
@@ -141,19 +159,25 @@ def _debian_distro(driver: Driver) -> t.Tuple[Wanted, ...]:
     )
 
 
+#: Computing and nvidia-smi, no display and no video. nvidia-persistenced is inside nvidia-compute-utils, which brings
+#: libnvidia-cfg1 for it [2]; firmware comes with nvidia-kernel-common, which the modules need.
+_UBUNTU_COMPUTE = ("libnvidia-compute", "nvidia-utils", "nvidia-compute-utils")
+
+
 def _ubuntu_nvidia(driver: Driver) -> t.Tuple[Wanted, ...]:
     branch = "-%d" % driver.branch if driver.branch < _UBUNTU_PLAIN_NAMES else ""
     module = "nvidia-dkms%s%s" % (branch, "-open" if driver.flavour == "open" else "")
-    names = (module, "libnvidia-compute" + branch, "nvidia-utils" + branch, "nvidia-compute-utils" + branch)
-    return tuple(Wanted((name,), driver.version) for name in names) + (Wanted(("nvidia-modprobe",)),)
+    names = (module, *(name + branch for name in _UBUNTU_COMPUTE))
+    modprobe = Wanted(("nvidia-modprobe",), driver.version, exact=False)
+    return tuple(Wanted((name,), driver.version) for name in names) + (modprobe,)
 
 
 def _ubuntu_distro(driver: Driver) -> t.Tuple[Wanted, ...]:
     """The server series: it changes branch only when asked to."""
     series = "%d-server" % driver.branch
     module = "nvidia-dkms-%s%s" % (series, "-open" if driver.flavour == "open" else "")
-    names = ["libnvidia-compute-" + series, "nvidia-utils-" + series, "nvidia-compute-utils-" + series]
-    names.insert(0, module if driver.build == "dkms" else "nvidia-kernel-common-" + series)
+    names = [module if driver.build == "dkms" else "nvidia-kernel-common-" + series]
+    names += ["%s-%s" % (name, series) for name in _UBUNTU_COMPUTE]
     return tuple(Wanted((name,), driver.version) for name in names) + (Wanted(("nvidia-modprobe",)),)
 
 
@@ -194,9 +218,15 @@ def choose(package: Wanted, name: str, candidate: t.Optional[str], versions: t.S
     first in ``versions``.
     """
     if package.version is None:
-        return candidate
+        return candidate if candidate and not _too_old(candidate, package.minimum) else None
     fitting = [full for full in versions if fits(full, package.version)]
+    if not fitting and not package.exact:
+        return candidate
     return candidate if candidate in fitting else fitting[0] if fitting else None
+
+
+def _too_old(full: str, minimum: t.Optional[str]) -> bool:
+    return minimum is not None and version_numbers(upstream(full)) < version_numbers(minimum)
 
 
 def not_found(axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) -> t.List[Problem]:
@@ -205,10 +235,19 @@ def not_found(axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) 
     :arg lacking: each package with the full versions of it that are there
     """
     groups: t.Dict[t.Tuple[t.Optional[str], t.Tuple[str, ...]], t.List[str]] = {}
+    found = []
     for package, versions in lacking:
         there = tuple(dict.fromkeys(upstream(full) for full in versions))
-        groups.setdefault((package.version, there), []).append(" or ".join(package.names))
-    return [_not_found(axis, version, there, names) for (version, there), names in groups.items()]
+        if package.minimum and there:
+            found.append(_older_than_needed(package, there))
+        else:
+            groups.setdefault((package.version, there), []).append(" or ".join(package.names))
+    return found + [_not_found(axis, version, there, names) for (version, there), names in groups.items()]
+
+
+def _older_than_needed(package: Wanted, there: t.Sequence[str]) -> Problem:
+    message = "is too old in the repositories (%s): the driver's packages need %s" % (", ".join(there), package.minimum)
+    return Problem(package.name, MISSING, message, "Add NVIDIA's repository for this release, which has a newer one")
 
 
 def _not_found(axis: str, version: t.Optional[str], there: t.Sequence[str], names: t.Sequence[str]) -> Problem:
@@ -219,7 +258,33 @@ def _not_found(axis: str, version: t.Optional[str], there: t.Sequence[str], name
     nearest = max(there, key=lambda other: _closeness(other, version or ""))
     shown = ", ".join(there[:8]) + (" and %d more" % (len(there) - 8) if len(there) > 8 else "")
     message = "cannot be had: the repositories have %s in %s" % (", ".join(names), shown)
+    branch = _transitional(names, there)
+    if branch:
+        message += ": the names are transitional there and lead to branch %s, so that branch is gone" % branch
+        return Problem(path, value, message, "Use %s, or another branch that the repositories have" % nearest)
     return Problem(path, value, message, "Use %s, the nearest, or add the repository that has it" % nearest)
+
+
+def _transitional(names: t.Sequence[str], there: t.Sequence[str]) -> t.Optional[str]:
+    """The branch that packages named for another one have turned into; None where the names mean what they say.
+
+    A branch in a name (nvidia-utils-535-server) is no promise: Ubuntu makes it a transitional package of a later one.
+    """
+    named = {match.group(1) for match in (re.search(r"-(\d{3})(?:-server|-open|$)", name) for name in names) if match}
+    held = {version.split(".")[0] for version in there}
+    return max(held) if named and held and not named & held else None
+
+
+def no_modules(release: str, names: t.Iterable[str]) -> Problem:
+    """Precompiled modules that are not there for the kernel; a metapackage of each may lead to different kernels.
+
+    :arg names: the packages that were found
+    """
+    found = (re.fullmatch(r"linux-modules-nvidia-\d+(?:-server)?(?:-open)?-(\d+\..+)", name) for name in names)
+    there = sorted({match.group(1) for match in found if match}, key=version_numbers)
+    message = "has no precompiled modules of this driver: there are some for %s" % (", ".join(there) or "no kernel")
+    fix = "Use kernel.release: %s, or build: dkms" % there[-1] if there else "Use build: dkms"
+    return Problem("kernel.release", release, message, fix)
 
 
 def no_kernel(release: str, names: t.Iterable[str]) -> Problem:

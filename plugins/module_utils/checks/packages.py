@@ -10,7 +10,7 @@ import typing as t
 
 from .. import node_sources
 from ..model import AptSource, Desired, Evidence, Finding, Package, Platform
-from ..package_names import has_driver_version
+from ..package_names import has_driver_version, pinned_by
 from ..parse import apt_sources
 from . import wanted
 from .outcome import all_passed, failed, passed
@@ -140,7 +140,25 @@ def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional
         for name, package in sorted(there.items())
         if name not in want and has_driver_version(name) and _other_driver(package.version, driver)
     ]
+    problems += [_pinned_elsewhere(name, driver) for name in sorted(there) if _pins_another(name, driver)]
     return all_passed(problems, "no package of another driver is installed")
+
+
+def _pins_another(name: str, driver: str) -> bool:
+    pinned = pinned_by(name)
+    return pinned is not None and not (driver + ".").startswith(pinned + ".")
+
+
+def _pinned_elsewhere(name: str, driver: str) -> Finding:
+    """NVIDIA's pinning package has priority 1000; ours, 1001, wins for what the lock names, and for nothing else."""
+    return failed(
+        name,
+        expected="no pin of another driver than %s" % driver,
+        actual="a pin of driver %s" % pinned_by(name),
+        cause="%s pins every package of NVIDIA's driver to another version than the lock's %s." % (name, driver),
+        fix="Remove it: apt-get purge %s. The pin of this collection does its work." % name,
+        repair="manual",
+    )
 
 
 def _other_driver(version: str, driver: str) -> bool:

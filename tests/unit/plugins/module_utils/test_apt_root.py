@@ -375,6 +375,54 @@ def test_a_metapackage_that_leads_nowhere_is_told(needed, said):
     assert said in refused(apt, kernel=Kernel(metapackage="linux-image-amd64"))[0]
 
 
+class Ubuntu(Apt):
+    """Has every package that is asked for; the metapackages lead to one kernel and to modules for ``modules``."""
+
+    def __init__(self, modules):
+        super().__init__()
+        self.needed = {
+            "linux-image-6.8.0-79-generic": "6.8.0-79.79",
+            "linux-modules-6.8.0-79-generic": "6.8.0-79.79",
+            "linux-modules-nvidia-580-server-open-%s-generic" % modules: "6.8.0-79.79",
+            "linux-objects-nvidia-580-server-%s-generic" % modules: "6.8.0-79.79",
+            "nvidia-firmware-580-server-580.159.03": "580.159.03-0ubuntu0.24.04.1",
+        }
+
+    def _apt_cache_policy(self, words):
+        text = ""
+        for name in words[2:]:
+            own = "linux" in name or "modprobe" in name
+            full = "6.8.0-79.79" if own else AVAILABLE.get(name, ("580.159.03-0ubuntu0.24.04.1",))[0]
+            for version in ("1.20.1-1", "1.20.0-1") if "container" in name and "d.io" not in name else (full,):
+                text += "%s:\n  Candidate: %s\n  Version table:\n     %s 500\n" % (name, version, version)
+        return text.replace("26.1.5", "26.1.4")
+
+
+PRECOMPILED = {"flavour": "open", "build": "precompiled", "source": "distro"}
+
+
+def on_ubuntu(modules):
+    return resolve(
+        Ubuntu(modules), driver=PRECOMPILED, kernel=Kernel(metapackage="linux-generic"), platform="ubuntu-24.04-x86_64"
+    )
+
+
+def test_precompiled_modules_are_locked_with_their_metapackage():
+    found = on_ubuntu("6.8.0-79").packages["driver"]
+    assert found["linux-modules-nvidia-580-server-open-generic"] == "6.8.0-79.79"
+    assert found["linux-modules-nvidia-580-server-open-6.8.0-79-generic"] == "6.8.0-79.79"
+    assert "linux-objects-nvidia-580-server-6.8.0-79-generic" in found
+    assert "nvidia-firmware-580-server-580.159.03" in found
+
+
+def test_metapackages_that_lead_to_different_kernels_are_told():
+    """A newer kernel is in the repository before its modules are."""
+    with pytest.raises(apt_root.ResolveError) as caught:
+        on_ubuntu("6.8.0-78")
+    assert "kernel.release: '6.8.0-79-generic' has no precompiled modules of this driver: " in str(caught.value)
+    assert "there are some for 6.8.0-78-generic" in str(caught.value)
+
+
 def test_versions_that_no_repository_has_are_all_told_at_once():
     said = refused(
         driver={"version": "580.160.01"}, toolkit={"version": "1.21.0"}, kernel=Kernel(release="6.12.1+deb13-amd64")

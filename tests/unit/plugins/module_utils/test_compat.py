@@ -253,6 +253,31 @@ def test_a_kernel_of_which_nothing_is_known_is_a_warning():
     assert compat.warnings(made(driver="580.159.03", kernel="6.19.1"), TODAY) == []
 
 
+def kernel_warning(release, driver="550.163.01", **how):
+    return compat.kernel_warning(made(driver=driver, cuda="12.4", **how), release)
+
+
+def test_a_distributions_own_driver_is_not_known_to_build_where_nvidias_sources_do_not():
+    """It patches its package, or it does not: neither a refusal nor silence is the truth."""
+    said = kernel_warning("6.17.3+deb13-amd64", source="distro")
+    assert said.startswith("driver 550.163.01: NVIDIA's own sources of it do not build on kernel 6.17.3+deb13-amd64; ")
+    assert "whether the distribution has mended its package for it is not known" in said
+    assert said in compat.warnings(
+        made(kernel="6.17.3+deb13-amd64", cuda="12.4", driver="550.163.01", source="distro"), TODAY
+    )
+    assert "nothing is known about building it" in kernel_warning("7.3.4+deb13-amd64", "580.159.03", source="distro")
+
+
+def test_a_distributions_own_driver_is_well_where_the_table_says_so():
+    assert kernel_warning("6.12.57+deb13-amd64", source="distro") == ""
+    assert kernel_warning("6.14.9-amd64", source="distro") == ""
+
+
+@pytest.mark.parametrize("how", [{"source": "distro", "build": "precompiled"}, {}])
+def test_what_is_not_built_or_is_refused_is_not_warned_about(how):
+    assert kernel_warning("6.17.3", **how) == ""
+
+
 def test_the_kernel_of_a_metapackage_is_judged_when_it_is_known():
     bundle = platform_bundle(
         driver={"version": "580.65.06"},

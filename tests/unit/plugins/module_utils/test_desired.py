@@ -72,6 +72,16 @@ def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades
     assert '    "libnvidia-container1$";\n' in blacklist
 
 
+def test_no_other_kernel_comes_by_a_metapackage_that_the_lock_does_not_name():
+    pins = content("/etc/apt/preferences.d/goldennode")
+    exact, installed, last = pins.rsplit("\n\n", 2)
+    assert installed.endswith("\nPin: release a=now\nPin-Priority: 100")
+    assert last.startswith("Package: linux-image-* linux-headers-* linux-modules-* linux-kbuild-* linux-*-headers-* ")
+    assert last.endswith("\nPin: release *\nPin-Priority: -1\n")
+    assert "Package: linux-image-amd64\nPin: version 6.12.57-1\n" in exact, "the lock's own must be read before"
+    assert "Pin-Priority: -1" not in content("/etc/apt/preferences.d/goldennode", kernel_pin=False)
+
+
 def test_the_kernel_is_not_pinned_when_that_is_not_wanted():
     for path in ("/etc/apt/preferences.d/goldennode", "/etc/apt/apt.conf.d/51goldennode"):
         assert "linux-image" in content(path)

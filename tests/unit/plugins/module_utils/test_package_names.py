@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import package_names
@@ -48,6 +50,18 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import package_name
         ("linux-kbuild-6.12.57+deb13", "kernel"),
         ("linux-modules-extra-6.8.0-45-generic", "kernel"),
         ("linux-generic", "kernel"),
+        ("linux-generic-hwe-24.04", "kernel"),
+        ("linux-image-generic-hwe-24.04", "kernel"),
+        ("linux-virtual", "kernel"),
+        ("linux-aws", "kernel"),
+        ("linux-aws-lts-24.04", "kernel"),
+        ("linux-nvidia-hwe-24.04", "kernel"),
+        ("linux-hwe-6.14-headers-6.14.0-35", "kernel"),
+        ("linux-compiler-gcc-12-x86", "kernel"),
+        ("linux-tools-generic", None),
+        ("linux-aws-tools-6.8.0-45", None),
+        ("linux-firmware", None),
+        ("linux-sound-base", None),
         ("linux-libc-dev", None),
         ("linux-base", None),
         ("libnvidia-container-dev", None),
@@ -56,8 +70,23 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import package_name
         ("nvidia-driver-pinning-580", None),
         ("nvidia-driver-assistant", None),
         ("nvidia-mig-manager", None),
-        ("libnvidia-nscq", None),
-        ("nvidia-imex", None),
+        ("libnvidia-nscq", "driver"),
+        ("libnvidia-nscq-570", "driver"),
+        ("nvidia-imex", "driver"),
+        ("nvidia-imex-570", "driver"),
+        ("libnvsdm", "driver"),
+        ("nvlink5-580", "driver"),
+        ("nvlsm", None),
+        ("nvidia-open", "driver"),
+        ("nvidia-driver-570-server", "driver"),  # transitional
+        ("libcuda1-384", "driver"),  # transitional
+        ("libegl-nvidia0", "driver"),
+        ("libgl1-nvidia-glvnd-glx", "driver"),
+        ("firmware-nvidia-tesla-535-gsp", "driver"),
+        ("firmware-nvidia-graphics", None),  # nouveau's, of linux-firmware
+        ("nvidia-firmware-580-server-580.159.03", "driver"),
+        ("nvidia-gds", None),
+        ("nvidia-fs-dkms", None),
         ("nvidia-support", None),
         ("cuda-toolkit-13-0", None),
         ("docker-compose-plugin", None),
@@ -74,6 +103,55 @@ def test_parts_of_the_driver_have_its_version(name):
     assert package_names.has_driver_version(name)
 
 
-@pytest.mark.parametrize("name", ["nvidia-settings", "nvidia-persistenced", "libnvidia-container1", "nvidia-imex"])
+@pytest.mark.parametrize("name", ["nvidia-imex", "nvidia-imex-570", "libnvidia-nscq", "libnvsdm", "nvlink5"])
+def test_what_drives_nvlink_has_the_drivers_version_too(name):
+    assert package_names.has_driver_version(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia-settings",
+        "nvidia-persistenced",
+        "libnvidia-container1",
+        "nvlsm",
+        "nvidia-firmware-580-server-580.126.09",  # stands beside that of another driver
+    ],
+)
 def test_what_has_versions_of_its_own(name):
     assert not package_names.has_driver_version(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "pinned"),
+    [
+        ("nvidia-driver-pinning-580", "580"),
+        ("nvidia-driver-pinning-580.159.03", "580.159.03"),
+        ("nvidia-driver-pinning", None),
+        ("nvidia-driver-580", None),
+    ],
+)
+def test_to_what_a_pinning_package_pins(name, pinned):
+    assert package_names.pinned_by(name) == pinned
+
+
+@pytest.mark.parametrize(
+    ("name", "pinned"),
+    [
+        ("linux-image-amd64", True),
+        ("linux-headers-6.12.57+deb13-amd64", True),
+        ("linux-image-generic-hwe-24.04", True),
+        ("linux-modules-nvidia-580-server-open-generic", True),
+        ("linux-hwe-6.14-headers-6.14.0-35", True),
+        ("linux-generic", True),
+        ("linux-generic-hwe-24.04", True),
+        ("linux-aws", True),
+        ("linux-oem-24.04", True),
+        ("linux-libc-dev", False),
+        ("linux-base", False),
+        ("linux-firmware", False),
+        ("linux-tools-common", False),
+    ],
+)
+def test_what_brings_a_new_kernel_is_in_the_kernels_patterns(name, pinned):
+    assert any(fnmatch.fnmatchcase(name, pattern) for pattern in package_names.KERNEL_GLOBS) is pinned

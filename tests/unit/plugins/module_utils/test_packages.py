@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import packages
@@ -151,6 +153,29 @@ def test_kernel_and_headers_are_named_together(platform, kernel, build, expected
     assert names(packages.kernel_packages(platform, kernel, build)) == expected.split()
 
 
+def test_nvidias_repository_for_debian_12_needs_its_own_dkms():
+    """Debian 12 has dkms 3.0.10, which the driver's packages do not take."""
+    bundle = dataclasses.replace(platform_bundle(), platform="debian-12-x86_64")
+    found = packages.wanted(bundle)["driver"][-1]
+    assert (found.name, found.minimum) == ("dkms", "3.1.8")
+    assert "dkms" not in names(packages.wanted(platform_bundle())["driver"])
+    distro = dataclasses.replace(bundle, driver=Driver("535.261.03", "open", source="distro"))
+    assert "dkms" not in names(packages.wanted(distro)["driver"])
+    assert packages.choose(found, "dkms", "1:3.2.2-1", ("1:3.2.2-1", "3.0.10-8+deb12u1")) == "1:3.2.2-1"
+    assert packages.choose(found, "dkms", "3.0.10-8+deb12u1", ("3.0.10-8+deb12u1",)) is None
+    (said,) = map(str, packages.not_found("driver", [(found, ("3.0.10-8+deb12u1",))]))
+    assert said.startswith("dkms is too old in the repositories (3.0.10): the driver's packages need 3.1.8.")
+
+
+def test_nvidia_modprobe_is_of_the_driver_where_the_repository_has_it():
+    (modprobe,) = [
+        p for p in packages.driver_packages("ubuntu-24.04-x86_64", Driver("580.159.03", "open")) if not p.exact
+    ]
+    there = ("620.70.06-1ubuntu1", "580.159.03-1ubuntu1")
+    assert packages.choose(modprobe, "nvidia-modprobe", there[0], there) == "580.159.03-1ubuntu1"
+    assert packages.choose(modprobe, "nvidia-modprobe", there[0], there[:1]) == there[0]
+
+
 def test_docker_packages():
     assert names(packages.docker_packages(Docker("26.1.4"))) == ["docker-ce", "docker-ce-cli", "containerd.io"]
     distro = packages.docker_packages(Docker("26.1.5", "distro", "1.7.24"))
@@ -237,6 +262,38 @@ def test_packages_of_which_the_same_versions_are_there_are_told_together():
         in said[0]
     )
     assert "libnvidia-container1 in 1.20.1." in said[1]
+
+
+def test_a_name_that_leads_to_another_branch_is_told_as_transitional():
+    """Ubuntu's 535-server became transitional to 580-server: the name is there, the branch is not."""
+    driver = Driver("535.309.01", "open", source="distro")
+    found = packages.driver_packages("ubuntu-24.04-x86_64", driver)[:4]
+    lacking = [(package, ("580.178.04-0ubuntu0.24.04.1",)) for package in found]
+    (said,) = map(str, packages.not_found("driver", lacking))
+    assert "driver.version: '535.309.01' cannot be had: the repositories have nvidia-dkms-535-server-open" in said
+    assert "in 580.178.04: the names are transitional there and lead to branch 580, so that branch is gone" in said
+    assert said.endswith("Use 580.178.04, or another branch that the repositories have.")
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "there"),
+    [
+        ("580.160.01", "nvidia-utils-580-server", "580.178.04-0ubuntu1"),
+        ("580.160.01", "nvidia-utils", "620.70.06-1ubuntu1"),
+        ("580.160.01", "nvidia-utils-580", "620.70.06-1ubuntu1,580.178.04-1ubuntu1"),
+    ],
+)
+def test_a_version_that_is_gone_alone_is_not_called_transitional(version, name, there):
+    (said,) = map(str, packages.not_found("driver", [(Wanted((name,), version), there.split(","))]))
+    assert "transitional" not in said
+
+
+def test_precompiled_modules_of_another_kernel_are_told():
+    names = ["linux-modules-nvidia-580-server-open-6.8.0-78-generic", "linux-modules-nvidia-580-server-open-generic"]
+    said = str(packages.no_modules("6.8.0-79-generic", names))
+    assert said.startswith("kernel.release: '6.8.0-79-generic' has no precompiled modules of this driver: ")
+    assert "there are some for 6.8.0-78-generic. Use kernel.release: 6.8.0-78-generic, or build: dkms." in said
+    assert "there are some for no kernel. Use build: dkms." in str(packages.no_modules("6.8.0-79-generic", []))
 
 
 def test_a_package_that_no_repository_has_is_told():

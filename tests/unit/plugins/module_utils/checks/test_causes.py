@@ -202,9 +202,33 @@ def test_one_library_that_was_moved_beside_a_held_metapackage() -> None:
     assert finding.repair == "roles"
 
 
+@pytest.mark.parametrize("name", ["nvidia-imex", "libnvidia-nscq-580", "libnvsdm", "libegl-nvidia0", "nvidia-open"])
+def test_case_036_every_member_of_the_set_must_have_the_drivers_version(name: str) -> None:
+    moved = Package(name, "580.178.04-1")
+    assert (
+        only(healthy.known(NODE, packages={**(NODE.packages.value or {}), name: moved}), "packages.set").entity == name
+    )
+
+
+@pytest.mark.parametrize("pinned", ["590", "580.178.04"])
+def test_nvidias_pin_of_another_driver_is_named_with_the_way_out(pinned: str) -> None:
+    pin = Package("nvidia-driver-pinning-" + pinned, pinned + "-1")
+    finding = only(healthy.known(NODE, packages={**(NODE.packages.value or {}), pin.name: pin}), "packages.set")
+    assert (finding.entity, finding.actual, finding.repair) == (pin.name, "a pin of driver %s" % pinned, "manual")
+    assert "apt-get purge %s" % pin.name in finding.fix
+
+
+@pytest.mark.parametrize("pinned", ["580", "580.159.03"])
+def test_nvidias_pin_of_this_driver_does_no_harm(pinned: str) -> None:
+    pin = Package("nvidia-driver-pinning-" + pinned, pinned + "-1")
+    assert judged(healthy.known(NODE, packages={**(NODE.packages.value or {}), pin.name: pin})).golden
+
+
 @pytest.mark.parametrize(
     ("name", "version"),
     [
+        ("nvidia-firmware-580-server-580.126.09", "580.126.09-0ubuntu0.24.04.1"),
+        ("nvlsm", "2025.06.11-1"),
         ("nvidia-modprobe", "570.133.07-1"),
         ("nvidia-settings", "550.54.14-1"),
         ("nvidia-kernel-common", "20240109+1"),
