@@ -44,7 +44,8 @@ def row(
         fix = "Bring it back and run again: a run goes on from what it finds"
         return Row(node, "unreachable", reason=reason, fix=fix, **seen)
     if failure:
-        broken = _first_broken(look)
+        # A node that is refused is refused for what stands in the way of every role, whatever else is broken before.
+        broken = next(iter(look.get("refusals") or ()), None) or _first_broken(look)
         layer = str(broken.get("layer", ""))
         reason = "%s: %s" % (failure["task"], failure["message"])
         return Row(node, "failed", layer=layer, reason=reason, fix=_first_aid(failure["message"], user), **seen)

@@ -37,7 +37,7 @@ SCOPES = ("full", "host", "fact")
 DEFAULT_SECONDS = 60.0
 
 #: As many as there are readings that take time; they wait for other processes, and cost no processor.
-_WORKERS = 17
+_WORKERS = 20
 
 Job = t.Callable[[], t.Any]
 

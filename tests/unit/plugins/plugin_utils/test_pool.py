@@ -83,6 +83,13 @@ def test_a_host_that_failed_on_the_way(before):
     assert not found.golden
 
 
+def test_a_refusal_is_told_with_its_own_layer() -> None:
+    """On a bare node packages are the first broken layer, and installing them is what is refused."""
+    found = dict(look(first_broken="packages", findings=[finding("packages")]), refusals=[finding("host_driver")])
+    assert row(found, {"task": "Refuse a node", "message": "The open driver"}).layer == "host_driver"
+    assert row(found).layer == "packages"
+
+
 def test_a_golden_look_does_not_hide_a_failure():
     assert row(look(golden=True), {"task": "Mark", "message": "no"}).verdict == "failed"
 
