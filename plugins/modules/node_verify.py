@@ -146,7 +146,7 @@ verdict:
           type: bool
           sample: true
         repair:
-          description: Who mends a failure, one of C(roles), C(reboot), C(agent) and C(manual).
+          description: Who mends a failure, one of C(roles), C(reboot), C(reload), C(agent) and C(manual).
           type: str
           sample: reboot
     not_proven:

@@ -22,6 +22,7 @@ BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
     },
     "host_driver": {
         "rm /etc/modprobe.d/goldennode-blacklist.conf": "host_driver.files",
+        "rm /etc/dracut.conf.d/goldennode.conf": "host_driver.files",
         "echo '# mine' >> /etc/systemd/system/goldennode-uvm.service": "host_driver.files",
         "systemctl disable goldennode-uvm.service": "host_driver.units",
         "systemctl disable --now nvidia-persistenced.service": "host_driver.units",

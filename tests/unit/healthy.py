@@ -64,7 +64,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "kernel_blacklist": ["nouveau", "nova_core", "nova_drm", "nvidiafb"],
         "kernel_pin": True,
     },
-    "driver": {"driver_persistenced": True},
+    "driver": {"driver_allow_reload": False, "driver_persistenced": True},
     "docker": {
         "docker_daemon_options": {"log-opts": {"max-size": "10m"}},
         "docker_default_runtime": "runc",

@@ -23,6 +23,7 @@ NOT_PURE = (
     "apt_sources.py",
     "boot_default.py",
     "docker_config.py",
+    "driver_reload.py",
     "initramfs.py",
     "mark.py",
     "system.py",

@@ -15,7 +15,7 @@ import typing as t
 
 from ..model import Desired, DeviceNode, Evidence, Finding
 from .outcome import all_passed, failed
-from .wanted import NVIDIA_OPTIONS, REBOOT, RUN_SITE, driver_params, file_ok, octal, setting
+from .wanted import NVIDIA_OPTIONS, RELOAD, RUN_SITE, driver_params, file_ok, octal, setting
 from .wanted import gpus as pci_gpus
 
 MAJOR = 195
@@ -62,8 +62,8 @@ def _param_problem(name: str, want: int, text: t.Optional[str], written: bool) -
         expected="%d%s" % (want, " (%s)" % octal(want) if mode else ""),
         actual="%s%s" % (text, " (%s)" % octal(int(text)) if mode and text and text.strip().isdigit() else ""),
         cause=_param_cause(name, want, text),
-        fix="%s Parameters count from the next load of the module." % REBOOT if written else RUN_SITE,
-        repair="reboot" if written else "roles",
+        fix="%s Parameters count from the next load of the module." % RELOAD if written else RUN_SITE,
+        repair="reload" if written else "roles",
     )
 
 
@@ -153,10 +153,8 @@ def _access_problem(node: DeviceNode, mode: int, owner: t.Tuple[int, int], lasti
         cause="Mode or owner of %s was changed." % node.path
         if lasting
         else "%s follows the driver's parameters, and those in force are not the wanted ones." % node.path,
-        fix=RUN_SITE
-        if lasting
-        else "Reboot the node, so that the driver takes its parameters; chmod alone does not last.",
-        repair="roles" if lasting else "reboot",
+        fix=RUN_SITE if lasting else "%s The driver then takes its parameters; chmod alone does not last." % RELOAD,
+        repair="roles" if lasting else "reload",
     )
 
 

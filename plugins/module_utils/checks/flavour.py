@@ -14,7 +14,7 @@ import typing as t
 from ..generations import gpu_generation, misfit
 from ..model import Desired, Evidence, Finding, PciDevice
 from .outcome import failed, passed, skipped
-from .wanted import REBOOT, RUN_SITE, driver_version, gpus
+from .wanted import RELOAD, RUN_SITE, driver_version, gpus
 
 
 def flavour(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -26,9 +26,9 @@ def flavour(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
     here = loaded or disk
     if here is None:
         return [skipped("there is no module whose flavour could be judged: see host_driver.module_on_disk")]
-    # What the roles have put right on the disk comes into force by a reboot.
+    # What the roles have put right on the disk comes into force when the driver is loaded anew.
     mended = disk == want
-    fix, repair = (REBOOT, "reboot") if mended else (RUN_SITE, "roles")
+    fix, repair = (RELOAD, "reload") if mended else (RUN_SITE, "roles")
     if here != want:
         problems = list(_unusable(desired, evidence, here, fix, repair))
     if not problems and (here != want or disk not in (None, want)):

@@ -17,6 +17,7 @@ from . import module as nvidia
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import (
     REBOOT,
+    RELOAD,
     RUN_SITE,
     driver_version,
     file_ok,
@@ -223,8 +224,8 @@ def _version_said(name: str, version: t.Optional[str], want: str) -> t.Iterator[
             expected="driver %s" % want,
             actual="driver %s" % version,
             cause="%s talks to another driver than the lock's." % name,
-            fix=REBOOT,
-            repair="reboot",
+            fix=RELOAD,
+            repair="reload",
         )
 
 
@@ -366,6 +367,6 @@ def _fabric_mismatch(desired: Desired, evidence: Evidence) -> t.Iterator[Finding
         expected="fabric manager and driver %s" % want,
         actual="fabric manager %s, driver %s" % (said.fabric_manager, said.driver),
         cause="The fabric manager must equal the driver in all components, and says that it does not.",
-        fix=REBOOT if waits else RUN_SITE,
-        repair="reboot" if waits else "roles",
+        fix=RELOAD if waits else RUN_SITE,
+        repair="reload" if waits else "roles",
     )

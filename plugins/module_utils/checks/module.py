@@ -15,7 +15,15 @@ from ..model import Desired, DkmsModule, Evidence, Finding, ModuleOnDisk
 from ..version import version_numbers
 from . import blockers, secure_boot
 from .outcome import failed, passed
-from .wanted import REBOOT, RUN_SITE, driver_version, kernel_packages_installed, kernel_release, running_kernel
+from .wanted import (
+    REBOOT,
+    RELOAD,
+    RUN_SITE,
+    driver_version,
+    kernel_packages_installed,
+    kernel_release,
+    running_kernel,
+)
 
 
 def module_on_disk(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -138,7 +146,7 @@ def _another_than_on_disk(desired: Desired, evidence: Evidence, here: str) -> t.
         older = version_numbers(here) < version_numbers(driver_version(desired))
         change = "upgraded" if older else "downgraded"
         cause = "A reboot is pending since the driver was %s: %s is still loaded." % (change, here)
-        return cause, REBOOT, "reboot"
+        return cause, RELOAD, "reload"
     since = "the node has booted since %s was put at %s" % (module.version, module.path)
     cause = "Module %s is loaded although %s, so another reboot would not help" % (here, since)
     image = next((one for one in evidence.initramfs.value or () if one.kernel == boot.kernel), None)

@@ -15,7 +15,7 @@ import typing as t
 from ..model import Desired, Evidence
 from ..parse.text import DRIVER_VERSION
 from . import flavour
-from .wanted import REBOOT, RUN_SITE
+from .wanted import RELOAD, RUN_SITE
 
 
 class Reason(t.NamedTuple):
@@ -63,7 +63,7 @@ def _skew(evidence: Evidence) -> t.Optional[Reason]:
             disk = evidence.module_on_disk.value.version if evidence.module_on_disk.value else None
             cause = "the kernel module is %s and user space %s" % (module, client)
             if disk == client:
-                return Reason(cause, REBOOT, "reboot")
+                return Reason(cause, RELOAD, "reload")
             return Reason(cause, "%s It brings module, firmware and libraries to one version." % RUN_SITE, "roles")
     return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .wanted import REBOOT, RUN_SITE
+from .wanted import RELOAD, RUN_SITE
 
 
 class Meaning(t.NamedTuple):
@@ -32,8 +32,8 @@ TOOL_ERRORS = (
     Meaning(
         r"driver/library version mismatch|LIB_RM_VERSION_MISMATCH",
         "the loaded module and the libraries are of two versions.",
-        "%s It is due after an upgrade of the driver." % REBOOT,
-        "reboot",
+        "%s It is due after an upgrade of the driver." % RELOAD,
+        "reload",
     ),
     Meaning(
         r"blocked by the operating system",
@@ -92,7 +92,7 @@ CUDA_ERRORS: t.Dict[int, t.Tuple[str, str, str]] = {
         "Check nvidia-fabricmanager.service; its package must be at exactly the driver's version. %s" % RUN_SITE,
         "roles",
     ),
-    803: ("libcuda and the loaded module are of two versions.", REBOOT, "reboot"),
+    803: ("libcuda and the loaded module are of two versions.", RELOAD, "reload"),
     804: (
         "A libcuda of another version (cuda-compat) is used on a GPU that does not allow forward compatibility.",
         "Use an image for the CUDA of the host's driver, a newer driver, or take compat off the library path.",

@@ -15,6 +15,10 @@ NVIDIA_OPTIONS = "/etc/modprobe.d/goldennode-nvidia.conf"
 
 RUN_SITE = "Run site.yml on this node."
 REBOOT = "Reboot the node; site.yml does it with golden_allow_reboot=true."
+RELOAD = (
+    "Reboot the node, or load the driver anew where nothing uses it; site.yml does the one with "
+    "golden_allow_reboot=true, the other with driver_allow_reload=true."
+)
 
 
 def setting(desired: Desired, name: str) -> t.Any:

@@ -364,7 +364,7 @@ def test_the_digest_follows_every_variable_that_affects_the_node(variables):
 
 def test_the_digest_does_not_follow_what_only_steers_the_run():
     base = desired()
-    for name in ("golden_allow_reboot", "docker_allow_restart"):
+    for name in ("golden_allow_reboot", "docker_allow_restart", "driver_allow_reload"):
         assert desired(**{name: True}).digest == base.digest
     assert desired(golden_reboot_timeout=1).digest == base.digest
     assert desired(bundle_file="/elsewhere/pool.yml").digest == base.digest
@@ -383,7 +383,8 @@ def test_the_digest_follows_lock_and_agent_but_not_where_the_agent_is():
 
 def test_every_public_variable_is_tried_above():
     """A new variable must be put into one of the two tests of the digest."""
-    tried = {"bundle_file", "golden_reboot_timeout", "golden_allow_reboot", "docker_allow_restart"}
+    tried = {"bundle_file", "golden_reboot_timeout"}
+    tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload"}
     marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
     tried |= {name for variables in marks[0].args[1] for name in variables}
     assert tried == {name for role in settings().values() for name in role} | {"device_access_gid"}

@@ -276,12 +276,14 @@ def test_a_reboot_is_pending_since_the_driver_was_upgraded() -> None:
     evidence = healthy.known(NODE, driver=DriverLoaded(OLD, "open"))
     finding = only(evidence, "host_driver.loaded")
     assert "reboot is pending" in finding.cause
-    assert finding.repair == "reboot"
+    assert finding.repair == "reload"
+    assert "golden_allow_reboot" in finding.fix
+    assert "driver_allow_reload" in finding.fix
 
 
 def test_the_local_fact_sees_the_pending_reboot_too() -> None:
     evidence = healthy.cheap(healthy.known(NODE, driver=DriverLoaded(OLD, "open")))
-    assert only(evidence, "host_driver.loaded").repair == "reboot"
+    assert only(evidence, "host_driver.loaded").repair == "reload"
 
 
 def test_a_module_that_is_old_on_disk_too_needs_the_roles() -> None:
@@ -507,7 +509,7 @@ def test_a_flavour_that_the_lock_would_put_right() -> None:
     )
     assert only(evidence, "host_driver.flavour").repair == "roles"
     loaded_only = healthy.known(NODE, driver=DriverLoaded(healthy.DRIVER, "proprietary"))
-    assert only(loaded_only, "host_driver.flavour").repair == "reboot"
+    assert only(loaded_only, "host_driver.flavour").repair == "reload"
 
 
 def failing(evidence: Evidence, **words: str) -> Evidence:
@@ -533,7 +535,7 @@ def test_parameters_in_force_explain_a_tool_that_may_not_open_nodes_which_look_r
     evidence = failing(healthy.known(NODE, driver_params=params), nvml="NVML: Insufficient Permissions (code 4)")
     assert of(evidence, "host_driver.nvml")[0].status == "skip"
     assert judged(evidence).first_broken == "device_nodes"
-    assert [f.repair for f in judged(evidence).broken] == ["reboot"]
+    assert [f.repair for f in judged(evidence).broken] == ["reload"]
 
 
 def test_nvidia_smi_that_is_not_installed() -> None:
@@ -556,7 +558,7 @@ def test_a_wsl_host_is_refused_whatever_packages_it_has() -> None:
     ("code", "name", "word", "repair"),
     [
         (802, "CUDA_ERROR_SYSTEM_NOT_READY", "fabric", "roles"),
-        (803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "two versions", "reboot"),
+        (803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "two versions", "reload"),
         (100, "CUDA_ERROR_NO_DEVICE", "MIG", "manual"),
         (717, "CUDA_ERROR_INVALID_ADDRESS_SPACE", "CUDA_ERROR_INVALID_ADDRESS_SPACE", "manual"),
     ],
@@ -606,7 +608,7 @@ def test_a_mode_without_its_leading_zero_is_explained() -> None:
     assert "without the leading 0" in found[0].cause
     assert (found[0].expected, found[0].actual) == ("438 (0666)", "666 (01232)")
     modes = of(healthy.known(node, driver_params=params, device_nodes=nodes), "device_nodes.modes", wanted)
-    assert {f.repair for f in modes} == {"reboot"}
+    assert {f.repair for f in modes} == {"reload"}
     assert "chmod alone does not last" in modes[0].fix
 
 
@@ -619,7 +621,7 @@ def test_438_is_0666() -> None:
 
 def test_parameters_wait_for_a_reboot_once_the_file_is_right() -> None:
     params = {**(NODE.driver_params.value or {}), "DeviceFileGID": "0"}
-    assert only(healthy.known(NODE, driver_params=params), "device_nodes.params").repair == "reboot"
+    assert only(healthy.known(NODE, driver_params=params), "device_nodes.params").repair == "reload"
     evidence = without_file(healthy.known(NODE, driver_params=params), OPTIONS)
     assert of(evidence, "device_nodes.params")[0].repair == "roles"
 

@@ -129,13 +129,13 @@ def test_case_002_an_upgrade_newer_than_the_boot_is_a_pending_reboot() -> None:
     finding = found(after_upgrade(booted_at=1722492000.0, modified=1725343920.0))["host_driver.loaded"]
     assert finding.cause == "A reboot is pending since the driver was upgraded: %s is still loaded." % OLD
     assert finding.actual == "%s loaded, %s on disk" % (OLD, healthy.DRIVER)
-    assert finding.repair == "reboot"
+    assert finding.repair == "reload"
 
 
 def test_case_002_a_downgrade_waits_for_a_reboot_too() -> None:
     finding = found(after_upgrade(1000.0, 2000.0, loaded="595.71.05"))["host_driver.loaded"]
     assert "since the driver was downgraded: 595.71.05" in finding.cause
-    assert finding.repair == "reboot"
+    assert finding.repair == "reload"
 
 
 @pytest.mark.parametrize("booted_at", [1000.0, 3000.0])
@@ -462,7 +462,7 @@ def test_case_007_the_flavour_on_the_node_is_judged_too_and_the_lock_puts_it_rig
     assert found(wrong, wanted)["host_driver.flavour"].repair == "roles"
     assert "host_driver.flavour" not in refused(wrong, wanted)
     mended = healthy.known(wrong, module_on_disk=healthy.module(licence="NVIDIA"))
-    assert found(mended, wanted)["host_driver.flavour"].repair == "reboot"
+    assert found(mended, wanted)["host_driver.flavour"].repair == "reload"
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def skewed(log: str, disk: str, wanted_version: str = "570.153.02") -> t.Tuple[E
     return dataclasses.replace(evidence, kernel_log=kernel_log.parse(log)), wanted
 
 
-@pytest.mark.parametrize(("disk", "repair"), [("570.144", "roles"), ("570.153.02", "reboot")])
+@pytest.mark.parametrize(("disk", "repair"), [("570.144", "roles"), ("570.153.02", "reload")])
 @pytest.mark.parametrize("wanted_version", ["570.153.02", "570.144"])
 def test_case_009_the_mismatch_comes_before_firmware_and_rminitadapter(
     disk: str, repair: str, wanted_version: str
@@ -686,4 +686,4 @@ def test_case_058_a_fabric_manager_that_is_ahead_of_the_loaded_driver_waits_for_
     node = healthy.evidence("h100x8", wanted)
     said = "interface version %s don't match with driver version %s.\n" % (healthy.DRIVER, OLD)
     evidence = dataclasses.replace(node, fabric_mismatch=fabric_manager.mismatch(said))
-    assert found(evidence, wanted, 8)["host_driver.fabric_manager"].repair == "reboot"
+    assert found(evidence, wanted, 8)["host_driver.fabric_manager"].repair == "reload"
