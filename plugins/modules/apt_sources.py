@@ -21,7 +21,7 @@ description:
     beside the bundle's repository of it, and NVIDIA's CUDA repository for another release of the distribution beside
     the bundle's.
   - A file that holds nothing else is renamed to its name and C(.disabled), which apt ignores silently. In any other
-    file only the entry is disabled, by a comment or by C(Enabled: no); mode and owner of the file are kept.
+    file only the entry is disabled, by a comment or by its field C(Enabled); mode and owner of the file are kept.
   - A file of this collection's of a repository that has left the bundle is deleted.
   - The distribution's own entries are never touched. Where one of them names a repository of the bundle with another
     key, the module fails, says what to write into the bundle, and changes nothing.

@@ -123,6 +123,12 @@ def test_a_metapackage_that_no_lock_names_brings_no_kernel_when_asked_for_either
     assert "has no installation candidate" in apt.run("--simulate", "install", "linux-image-" + NEWER)
 
 
+def test_case_061_headers_do_not_move_ahead_of_the_kernel(apt):
+    """They stand in the repositories for a kernel that the node does not have."""
+    assert "linux-headers-amd64" not in apt.moves("dist-upgrade")
+    assert "has no installation candidate" in apt.run("--simulate", "install", "linux-headers-" + NEWER)
+
+
 def test_the_locks_own_versions_can_be_installed(apt):
     assert apt.moves("install", "--reinstall", "linux-image-%s=6.12.57-1" % KERNEL) == {
         "linux-image-" + KERNEL: "6.12.57-1"

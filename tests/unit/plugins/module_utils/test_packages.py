@@ -28,7 +28,7 @@ def test_all_axes_of_a_bundle_are_named():
     assert "fabric_manager" not in packages.wanted(platform_bundle(fabric_manager=None))
 
 
-def test_the_toolkit_is_four_packages_at_one_version():
+def test_case_041_the_toolkit_is_four_packages_at_one_version():
     found = packages.toolkit_packages("1.20.0")
     assert len(found) == 4
     assert {package.version for package in found} == {"1.20.0"}
@@ -149,7 +149,7 @@ def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
         ),
     ],
 )
-def test_kernel_and_headers_are_named_together(platform, kernel, build, expected):
+def test_case_061_kernel_and_headers_are_named_together(platform, kernel, build, expected):
     assert names(packages.kernel_packages(platform, kernel, build)) == expected.split()
 
 

@@ -243,7 +243,7 @@ def test_a_package_with_a_version_of_its_own_is_no_other_driver(name: str, versi
     assert judged(healthy.known(NODE, packages=packages)).golden
 
 
-def test_a_skew_inside_the_toolkit_is_seen_behind_its_first_package() -> None:
+def test_case_041_a_skew_inside_the_toolkit_is_seen_behind_its_first_package() -> None:
     """NVIDIA/nvidia-container-toolkit#1100: the pin of one package of four."""
     packages = {**(NODE.packages.value or {})}
     packages["libnvidia-container1"] = Package("libnvidia-container1", "1.19.1-1", held=True)
