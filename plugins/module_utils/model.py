@@ -31,7 +31,7 @@ LAYERS = (
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 #: Drivers that keep a PCI function for a virtual machine. They bind it because somebody said so.
-SET_ASIDE_BY = ("vfio-pci", "pci-stub", "xen-pciback")
+SET_ASIDE_BY = ("vfio-pci", "nvgrace-gpu-vfio-pci", "pci-stub", "xen-pciback")
 
 STATUSES = ("pass", "fail", "unknown", "skip")
 

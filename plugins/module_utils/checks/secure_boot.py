@@ -85,12 +85,18 @@ def _taken(desired: Desired, evidence: Evidence) -> bool:
 def rejected(desired: Desired, evidence: Evidence) -> t.Optional[t.Tuple[str, str]]:
     """Cause and fix where the kernel does not take the module that is on disk, because of its signature."""
     module, boot = evidence.module_on_disk.value, evidence.secure_boot.value
-    line = next((line for line in evidence.kernel_log.value or () if _REJECTED.search(line)), None)
+    enrolled = _is_enrolled(module, boot) if module is not None else None
     on = boot is not None and boot.enabled
-    if line is None and not (on and module is not None and _is_enrolled(module, boot) is False and _local(desired)):
+    if enrolled or not (_said(evidence) or (on and enrolled is False and _local(desired))):
         return None
     cause = "The kernel refuses the nvidia module: %s." % _whose(module, boot)
     return cause, _fix(desired, boot, boot.signing_key.value if boot else None)
+
+
+def _said(evidence: Evidence) -> bool:
+    """Whether the kernel has refused a module that may be nvidia's: its own words name none, those of modprobe do."""
+    lines = [line for line in evidence.kernel_log.value or () if _REJECTED.search(line)]
+    return any("could not insert" not in line or "nvidia" in line for line in lines)
 
 
 def _local(desired: Desired) -> bool:
@@ -136,6 +142,10 @@ def _fix(desired: Desired, boot: t.Optional[SecureBoot], state: t.Optional[str])
         make = "make the key (%s, as root), " % tool
     if state == "requested":
         enrol = "Reboot the node: " + _AT_THE_CONSOLE
+    elif state == "enrolled":
+        enrol = "Sign the module with the key that is enrolled (%s): dkms build --force, then dkms install --force" % (
+            certificate
+        )
     elif state == "blocked":
         enrol = "Let DKMS sign with another key (mok_signing_key and mok_certificate in /etc/dkms/framework.conf)"
     else:

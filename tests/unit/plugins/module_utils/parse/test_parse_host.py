@@ -10,7 +10,14 @@ import random
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Certificate, DkmsModule, FabricMismatch
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import dkms, fabric_manager, mokutil, pci, text
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
+    dkms,
+    fabric_manager,
+    kernel_log,
+    mokutil,
+    pci,
+    text,
+)
 
 
 @pytest.mark.parametrize(
@@ -247,3 +254,16 @@ def test_what_it_said_before_its_last_start_is_over():
         fabric_manager.mismatch(SAID + later).known,
     ) == (None, True)
     assert fabric_manager.mismatch("").value is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Loading of module with unavailable key is rejected",
+        "Loading of unsigned module is rejected",
+        "PKCS#7 signature not signed with a trusted key",
+        "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
+    ],
+)
+def test_the_kernels_words_on_signatures_are_kept_though_they_name_no_module(line):
+    assert kernel_log.parse("[    9.100000] %s\nsomething else\n" % line).value == (line,)
