@@ -16,6 +16,7 @@ import typing as t
 
 from .bundle import PlatformBundle, Problem
 from .generations import LONG_TERM
+from .node_sources import cuda_release, cuda_release_of
 from .version import version_numbers
 
 Numbers = t.Tuple[int, ...]
@@ -128,7 +129,7 @@ def problems(bundle: PlatformBundle, cdi: bool = True) -> t.List[Problem]:
 
 def warnings(bundle: PlatformBundle, today: datetime.date) -> t.List[str]:
     """What works, or may work, and should be known: ends of life, what the tables do not know, compatibility modes."""
-    found = [_branch_warning(bundle, today), _cuda_warning(bundle)]
+    found = [_branch_warning(bundle, today), _cuda_warning(bundle), _repository_warning(bundle)]
     if bundle.kernel.release:
         found.append(kernel_warning(bundle, bundle.kernel.release))
     return [warning for warning in found if warning]
@@ -277,6 +278,21 @@ def _cuda_warning(bundle: PlatformBundle) -> str:
             bundle.driver.version,
             image.cuda_compat,
         )
+    return ""
+
+
+def _repository_warning(bundle: PlatformBundle) -> str:
+    """NVIDIA makes a repository for each release: another one's packages fit by luck, and its key may be refused."""
+    here = cuda_release(bundle.platform)
+    for source in bundle.sources:
+        for release in filter(None, map(cuda_release_of, source.uris)):
+            if release != here:
+                return "repository %s: it is NVIDIA's for %s, and the platform is %s (its directory would be %s)" % (
+                    source.name,
+                    release,
+                    bundle.platform,
+                    here,
+                )
     return ""
 
 

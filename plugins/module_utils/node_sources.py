@@ -146,10 +146,9 @@ class _Judge:
                 entry.place,
                 place,
             )
-        cuda = _CUDA.search("/" + place + "/")
-        here = _cuda_release(self._platform)
-        if self._has_cuda and cuda and cuda.group(1) != here:
-            return "%s names NVIDIA's repository for %s, and this node is %s." % (entry.place, cuda.group(1), here)
+        release, here = cuda_release_of(place), cuda_release(self._platform)
+        if self._has_cuda and release not in (None, here):
+            return "%s names NVIDIA's repository for %s, and this node is %s." % (entry.place, release, here)
         return ""
 
     def _of_distribution(self, entry: AptSource) -> t.Optional[Misfit]:
@@ -226,7 +225,7 @@ def for_resolving(found: t.Sequence[AptSource], code: str, wanted: t.Iterable[Ap
     nothing is recognised, as with a mirror that names its suites differently, all but the bundle's are taken.
     """
     taken = {address(uri) for entry in wanted for uri in entry.uris}
-    usable = [entry for entry in found if entry.enabled and not entry.broken and "deb" in entry.types]
+    usable = [e for e in found if e.enabled and not e.broken and e.suites and "deb" in e.types]
     foreign = [
         entry for entry in usable if of_distribution(entry, code) or not taken & {address(uri) for uri in entry.uris}
     ]
@@ -237,6 +236,12 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _cuda_release(platform: str) -> str:
+def cuda_release_of(uri: str) -> t.Optional[str]:
+    """The release of a distribution for which a repository of NVIDIA's is, as its directory is called."""
+    match = _CUDA.search("/%s/" % address(uri))
+    return match.group(1) if match else None
+
+
+def cuda_release(platform: str) -> str:
     """The directory of a platform's release in NVIDIA's repositories: ``debian13``, ``ubuntu2404``."""
     return platform.rpartition("-")[0].replace("-", "").replace(".", "")

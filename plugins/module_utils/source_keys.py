@@ -27,6 +27,15 @@ UNKNOWN = ("ubuntu-26.04",)
 WEAK_HASHES = ("MD5", "SHA1", "RIPEMD160", "SHA224")
 _SHORTEST_RSA = 2048
 
+#: A key that is refused -> by platform, the repository and key that the vendor has made for it [2].
+_SUCCESSORS: t.Dict[str, t.Dict[str, t.Tuple[str, str]]] = {
+    "EB693B3035CD5710E231E123A4B469963BF863CC": {
+        "debian-13": (
+            "https://developer.download.nvidia.com/compute/cuda/repos/debian13",
+            "02182E60104FCDC26EAE1B8597A5D4CB8793F200",
+        )
+    }
+}
 _WAY_OUT = (
     "Use the vendor's repository for this release of the distribution, and the newer key that belongs to it; the same "
     "key again is no answer, and trusted=yes is none either"
@@ -72,7 +81,12 @@ def _refusal(key: Certificate, platform: str, today: datetime.date) -> t.Optiona
     if key.expires and key.expires.date() <= today:
         return "has expired on %s" % key.expires.date().isoformat(), _RENEW
     weak = _weakness(key) if platform.startswith(STRICT) else None
-    return ("%s, which apt of %s does not accept" % (weak, platform), _WAY_OUT) if weak else None
+    return ("%s, which apt of %s does not accept" % (weak, platform), _way_out(key, platform)) if weak else None
+
+
+def _way_out(key: Certificate, platform: str) -> str:
+    successor = _SUCCESSORS.get(key.fingerprint, {}).get(platform.rpartition("-")[0])
+    return "%s. It is %s, with the key %s" % (_WAY_OUT, *successor) if successor else _WAY_OUT
 
 
 def _weakness(key: Certificate) -> t.Optional[str]:

@@ -20,6 +20,9 @@ MANAGED = "# Managed by goldennode.gpu"
 #: What is written before an entry that is switched off.
 SET_ASIDE = "# set aside by goldennode.gpu"
 
+#: Stands for the address of every disc.
+CDROM = "cdrom:"
+
 _TYPES = ("deb", "deb-src")
 #: What apt takes for no; anything else, nonsense too, is yes.
 _NO = ("no", "false", "without", "off", "disable", "0")
@@ -51,7 +54,7 @@ _ENTRY = re.compile(r"(\S+)\s+(?:\[([^\]]*)\]\s*)?(\S+)\s+(\S+)(.*)")
 def _lines(path: str, text: str) -> t.Iterator[t.Dict[str, t.Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         said = _without_comment(line).strip()
-        if said and not _CDROM.match(said):
+        if said:
             yield {"file": path, "line": number, "last": number, **_line(said)}
 
 
@@ -61,6 +64,8 @@ def _without_comment(line: str) -> str:
 
 
 def _line(said: str) -> t.Dict[str, t.Any]:
+    if _CDROM.match(said):  # its address may hold blanks, and nothing more is asked about it
+        return {"types": ("deb",), "uris": (CDROM,)}
     kind = (said.lstrip(_BOM).split(None, 1) or [said])[0]
     if kind not in _TYPES:
         return {"broken": "its type %r is not known" % kind[:40]}

@@ -131,6 +131,11 @@ def test_in_a_file_with_others_only_the_entry_is_disabled_and_mode_and_bytes_are
     assert changed(node) == []
 
 
+def test_a_disc_beside_it_is_another_entry(node):
+    node.put("t.list", "deb cdrom:[Debian 13 - x]/ trixie main\n" + TODAY)
+    assert changed(node) == [("t.list", "edited")]
+
+
 def test_a_stanza_in_a_file_with_others_is_disabled(node):
     other = "Types: deb\nURIs: http://mine.example/x\nSuites: /\n"
     same = deb822(dict(TOOLKIT, key="-----BEGIN OTHER"), "amd64")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 
 import pytest
@@ -276,6 +277,27 @@ def test_a_distributions_own_driver_is_well_where_the_table_says_so():
 @pytest.mark.parametrize("how", [{"source": "distro", "build": "precompiled"}, {}])
 def test_what_is_not_built_or_is_refused_is_not_warned_about(how):
     assert kernel_warning("6.17.3", **how) == ""
+
+
+@pytest.mark.parametrize(
+    ("platform", "release", "said"),
+    [
+        ("debian-13-x86_64", "debian13", ""),
+        (
+            "debian-13-x86_64",
+            "debian12",
+            "repository nvidia: it is NVIDIA's for debian12, and the platform is debian-13",
+        ),
+        ("ubuntu-24.04-aarch64", "ubuntu2404", ""),
+        ("ubuntu-24.04-aarch64", "ubuntu2204", "(its directory would be ubuntu2404)"),
+    ],
+)
+def test_nvidias_repository_for_another_release_is_a_warning(platform, release, said):
+    uri = "https://developer.download.nvidia.com/compute/cuda/repos/%s/x86_64" % release
+    (source,) = platform_bundle().sources
+    bundle = platform_bundle(platform=platform, sources=(dataclasses.replace(source, uris=(uri,)),))
+    assert bool(said) is bool(compat.warnings(bundle, TODAY))
+    assert said in "".join(compat.warnings(bundle, TODAY))
 
 
 def test_the_kernel_of_a_metapackage_is_judged_when_it_is_known():

@@ -48,6 +48,13 @@ def test_case_040_a_key_bound_by_sha1_is_refused_for_debian_13_with_the_way_out(
     assert not re.search(r"download .*key again|use trusted", told), "the same key again, or no key, is no answer"
 
 
+def test_case_040_for_nvidias_old_key_the_new_repository_is_named():
+    old = Certificate("EB693B3035CD5710E231E123A4B469963BF863CC", "RSA", 4096, BORN, (Binding("", "SHA1"),))
+    _message, fix = source_keys._refusal(old, "debian-13-x86_64", TODAY)
+    assert "It is https://developer.download.nvidia.com/compute/cuda/repos/debian13, with the key 02182E60" in fix
+    assert source_keys._refusal(old, "ubuntu-24.04-x86_64", TODAY) is None
+
+
 @pytest.mark.parametrize("platform", [name for name in PLATFORMS if "debian-13" not in name])
 def test_case_040_elsewhere_gpgv_verifies_and_takes_it(platform):
     assert said(SHA1_KEY, platform) == []

@@ -55,11 +55,14 @@ def test_a_line(line, uri, suite, components, signed_by):
     assert (found.signed_by, found.types, found.enabled, found.broken) == (signed_by, ("deb",), True, "")
 
 
-@pytest.mark.parametrize(
-    "line", ["", "# deb http://x s m", "   # comment", "deb cdrom:[Debian 13 _Trixie_ - x]/ trixie main", "\r"]
-)
+@pytest.mark.parametrize("line", ["", "# deb http://x s m", "   # comment", "\r"])
 def test_what_is_no_entry(line):
     assert parse(line) == ()
+
+
+def test_a_disc_is_an_entry_of_which_nothing_more_is_known():
+    found = only("deb [arch=amd64] cdrom:[Debian 13 _Trixie_ - x]/ trixie main # disc")
+    assert (found.uris, found.suites, found.broken) == (("cdrom:",), (), "")
 
 
 def test_lines_are_counted_and_sources_of_source_code_are_entries_too():
