@@ -42,7 +42,7 @@ _NOT_ON_WSL = ("hardware", "packages")
 
 def run(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> Verdict:
     """Judge a node. For evidence of scope ``fact`` only the checks that such a look can answer are asked."""
-    checks = [check for check in CHECKS if evidence.scope != "fact" or check.cheap]
+    checks = _answerable(evidence)
     findings: t.List[Finding] = []
     broken: t.Optional[str] = None
     for layer in LAYERS:
@@ -98,7 +98,7 @@ def refusals(
             )
     found = (
         finding
-        for check in CHECKS
+        for check in _answerable(evidence)
         if check.id in ids
         for finding in judge(check, desired or _NOTHING, evidence, expected_gpus)
     )
@@ -108,6 +108,11 @@ def refusals(
         if (finding.status == "fail" and finding.repair == "manual")
         or (finding.status == "unknown" and finding.required)
     )
+
+
+def _answerable(evidence: Evidence) -> t.List[Check]:
+    """For evidence of scope ``fact`` only the checks that such a look can answer."""
+    return [check for check in CHECKS if evidence.scope != "fact" or check.cheap]
 
 
 def _refusal(finding: Finding) -> Finding:

@@ -56,6 +56,7 @@ class Check:
 
     ``needs``: fields of ``Evidence`` without which it cannot be answered; one that is unknown makes the finding
     ``unknown``. ``interprets``: those of them whose being unknown the function itself reads a meaning out of.
+    ``root_only``: an ordinary user is not shown all that decides, and an ordinary user may ask for the local fact.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Check:
     needs: t.Tuple[str, ...]
     interprets: t.Tuple[str, ...] = ()
     required: bool = True
+    root_only: bool = False
 
     @property
     def layer(self) -> str:
@@ -71,12 +73,12 @@ class Check:
     @property
     def cheap(self) -> bool:
         """Whether the local fact can answer it."""
-        return CHEAP.issuperset(self.needs)
+        return not self.root_only and CHEAP.issuperset(self.needs)
 
 
 CHECKS: t.Tuple[Check, ...] = (
     Check("hardware.gpu_present", hardware.gpu_present, ("pci",)),
-    Check("hardware.vgpu", hardware.vgpu, ("pci",)),
+    Check("hardware.vgpu", hardware.vgpu, ("pci",), root_only=True),
     Check("hardware.gpu_count", hardware.gpu_count, ("pci",)),
     Check(
         "hardware.gpu_healthy",

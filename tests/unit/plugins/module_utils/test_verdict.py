@@ -89,6 +89,11 @@ def test_the_local_fact_leaves_out_what_it_cannot_answer() -> None:
     assert not any(f.id.startswith(("image.", "host_driver.nv", "host_driver.cuda")) for f in found.findings)
 
 
+def test_a_cheap_look_refuses_nothing_for_what_it_has_not_read() -> None:
+    assert verdict.refusals(WANTED, healthy.cheap(NODE), 1) == ()
+    assert [f.id for f in verdict.refusals(WANTED, healthy.cheap(NODE), 2)] == ["hardware.gpu_count"]
+
+
 def test_a_look_without_containers_is_never_golden() -> None:
     found = verdict.run(WANTED, dataclasses.replace(NODE, scope="host", containers={}), 1)
     assert not found.golden
