@@ -204,12 +204,13 @@ def _suite(suite: str) -> str:
 
 
 def of_distribution(entry: AptSource, code: str) -> bool:
-    """Whether an entry is the distribution's own: by its key, its server, or its file, suite and components."""
-    if _DISTRIBUTION_KEYRING.search(entry.signed_by):
-        return True
+    """Whether an entry is the distribution's own: on its servers, or this release of it on a mirror, as its key or its
+    file says.
+    """
     if any(_DISTRIBUTION_HOSTS.match(address(uri) + "/") for uri in entry.uris):
         return True
-    return _name(entry.file) in _DISTRIBUTION_FILES and _is_release(entry, code)
+    named = _DISTRIBUTION_KEYRING.search(entry.signed_by) or _name(entry.file) in _DISTRIBUTION_FILES
+    return bool(named) and _is_release(entry, code)
 
 
 def _is_release(entry: AptSource, code: str) -> bool:

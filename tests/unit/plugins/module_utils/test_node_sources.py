@@ -182,6 +182,24 @@ def test_a_mirror_of_the_distribution_is_its_own_too():
 
 
 @pytest.mark.parametrize(
+    ("line", "own"),
+    [
+        ("deb [signed-by=%s] http://mirror.corp/debian trixie main" % KEYRING, True),
+        ("deb http://mirror.corp/debian trixie main", False),
+        ("deb [signed-by=%s] https://vendor.example stable main" % KEYRING, False),  # a vendor's, with the wrong key
+        ("deb [signed-by=%s] %s /" % (KEYRING, TOOLKIT), False),
+        ("deb http://ftp.de.debian.org/debian stable main", True),
+        ("deb http://azure.archive.ubuntu.com/ubuntu jammy main", True),
+        ("deb http://debian.org.example/x stable main", False),
+        ("deb http://notdebian.org/x stable main", False),
+    ],
+)
+def test_what_counts_as_the_distributions_own(line, own):
+    (entry,) = apt_sources.parse(FOLDER + "x.list", line, "amd64")
+    assert node_sources.of_distribution(entry, "trixie") is own
+
+
+@pytest.mark.parametrize(
     ("name", "platform", "refused"),
     [
         ("sources.list", "debian-12-x86_64", False),  # read before all others
