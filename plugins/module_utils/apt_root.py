@@ -21,7 +21,7 @@ from .desired import deb822, source_path
 from .model import AptSource, Reading, to_plain
 from .package_names import DRIVER_GLOBS, axis_of
 from .packages import Wanted, choose, fits, modules_package, no_kernel, no_modules, not_found, wanted
-from .parse import apt_sources
+from .parse import apt_errors, apt_sources
 from .probe import sources as probe
 from .probe.host import Command, Host, LocalHost
 
@@ -182,8 +182,10 @@ class _Root:
     def _update(self) -> None:
         result = self._run(["apt-get", "update"])
         if result.rc != 0:
-            cause, fix = apt_text.update_failure(result.stdout + result.stderr)
-            raise ResolveError([Problem("the package index", MISSING, "cannot be read: %s" % cause, fix)])
+            trouble = apt_errors.explain(result.stdout + result.stderr, "apt-get update")
+            raise ResolveError(
+                [Problem("the package index", MISSING, "cannot be read: %s" % trouble.cause, trouble.fix)]
+            )
 
     def _choose(self, axes: t.Mapping[str, t.Sequence[Wanted]]) -> t.Tuple[t.Dict[str, str], t.List[str]]:
         """Axis by name of the packages that are asked for, and what to ask apt for."""
@@ -264,7 +266,7 @@ class _Root:
         result = self._run(["apt-get", "--simulate", *options, "install", *requests])
         if result.rc != 0:
             where = "together" if status == "empty-status" else "on this node as it is"
-            message = "cannot be installed %s: %s" % (where, apt_text.reason(result.stdout + result.stderr))
+            message = "cannot be installed %s: %s" % (where, apt_errors.reason(result.stdout + result.stderr))
             fix = "Change the versions that it names, or (on the node) remove or repair the packages that it names"
             raise ResolveError([Problem("the bundle's packages", MISSING, message, fix)])
         return result

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What apt prints: text in, plain values out. Pure; any text is taken.
 
-Used for the throw-away package root in which a lock is resolved.
+Used where a lock is resolved and where one is installed. What apt says when it fails is ``parse.apt_errors``.
 """
 
 from __future__ import annotations
@@ -53,87 +53,74 @@ def simulation(text: str) -> t.Tuple[t.Dict[str, str], t.Tuple[str, ...]]:
     return dict(installed), tuple(dict.fromkeys(removed))
 
 
-def reason(text: str) -> str:
-    """Why apt refuses a set, in its own words and in one line: the unmet dependencies, else its errors."""
-    unmet = re.findall(r"^ (\S+ : .*(?:\n {4,}.*)*)", text, re.MULTILINE)
-    if unmet:
-        return "; ".join(" ".join(item.split()) for item in unmet)
-    errors = [line[3:] for line in text.splitlines() if line.startswith("E: ")]
-    return "; ".join(errors) or " ".join(text.split())[-300:] or "it gave no reason"
+@dataclasses.dataclass(frozen=True)
+class Transaction:
+    """What apt would do: full version by name of what it installs, and of what it removes."""
+
+    installs: t.Dict[str, str]
+    removes: t.Dict[str, str]
 
 
-#: What apt-get update says -> cause and fix. The first that matches counts: the more telling ones stand first.
-_UPDATE_FAILURES: t.Tuple[t.Tuple[str, str, str], ...] = (
-    (
-        r"SHA1 is not considered secure|is not bound.*SHA1",
-        "the repository's key is bound by a SHA1 signature, which this system no longer accepts",
-        "Use the vendor's repository for this release of the distribution, which has a newer key; the same key again "
-        "is no answer, and trusted=yes is none either",
-    ),
-    (
-        r"Conflicting values set for option Signed-By",
-        "the same repository stands twice in the sources, with different keys",
-        "Remove the older entry from the node's /etc/apt/sources.list.d, or take the repository out of the bundle",
-    ),
-    (
-        r"NO_PUBKEY|Missing key|public key is not available",
-        "the repository is signed with another key than the bundle has",
-        "Take the vendor's current key into the bundle, and check its fingerprint with the vendor",
-    ),
-    (
-        r"EXPKEYSIG|[Kk]ey (?:\S+ )?expired|certificate is not alive",
-        "the repository's key has expired",
-        "Take the vendor's current key into the bundle",
-    ),
-    (
-        r"BADSIG|signatures were invalid|is not signed|not be verified",
-        "the repository's signature cannot be verified with the key in the bundle",
-        "Check key and address with the vendor; a proxy in between may have changed the files",
-    ),
-    (
-        r"is not valid yet|is expired \(invalid since",
-        "the repository's index is not valid at this node's time",
-        "Check the node's clock, and whether a mirror has stopped being updated",
-    ),
-    (
-        r"[Cc]ertificate verification failed|certificate verify failed|Could not handshake",
-        "the server's certificate is not trusted by this node",
-        "Install the CA certificate on the node (package ca-certificates)",
-    ),
-    (
-        r"SSL connection failed|wrong version number",
-        "the server does not answer as https asks",
-        "Check scheme and port of the address in the bundle",
-    ),
-    (
-        r"Temporary failure resolving|Could not resolve",
-        "the name of the server cannot be resolved on this node",
-        "Check the address in the bundle, and the node's DNS and proxy",
-    ),
-    (
-        r"404 +Not Found|does not have a Release file",
-        "there is no such repository at this address",
-        "Check uris, suites and components of the source in the bundle",
-    ),
-    (
-        r"Could not connect|Unable to connect|[Cc]onnection (?:timed out|refused|failed)|Network is unreachable",
-        "the server cannot be reached from this node",
-        "Check the network and apt's proxy on the node",
-    ),
-)
+def transaction(text: str) -> Transaction:
+    """``apt-get --simulate``. A package of a foreign architecture is called ``name:arch``."""
+    installs = re.findall(r"^Inst (\S+) (?:\[[^\]]*\] )?\((\S+)", text, re.MULTILINE)
+    removes = re.findall(r"^(?:Remv|Purg) (\S+)(?: \[([^\]]*)\])?", text, re.MULTILINE)
+    return Transaction(dict(installs), dict(removes))
 
 
-def update_failure(text: str) -> t.Tuple[str, str]:
-    """Cause and fix of a failed ``apt-get update``; the cause ends with apt's own line."""
-    lines = [line for line in text.splitlines() if line[:3] in ("E: ", "W: ", "Err")] or text.splitlines()
-    for pattern, cause, fix in _UPDATE_FAILURES:
-        if re.search(pattern, text):
-            line = next((line for line in lines if re.search(pattern, line)), lines[0] if lines else "")
-            return "%s (apt says: %s)" % (cause, _words(line)), fix
-    first = next((line for line in lines if line.startswith("E: ")), lines[0] if lines else "nothing")
-    return "apt-get update fails (apt says: %s)" % _words(first), "Mend what it names"
+def offered(text: str) -> t.Dict[str, t.Tuple[str, ...]]:
+    """``apt-cache policy NAME…``: the versions that a repository has, the newest first.
+
+    The version that is only installed is listed too; its one source is dpkg's own status.
+    """
+    found: t.Dict[str, t.List[str]] = {}
+    name = version = ""
+    for line in text.splitlines():
+        head = re.fullmatch(r"(\S+):", line)
+        if head:
+            name, version = head.group(1), ""
+            found[name] = []
+            continue
+        listed = re.fullmatch(r" (?:\*\*\*|   ) (\d\S*)(?: -?\d+)?", line)
+        if listed:
+            version = listed.group(1)
+        elif version and re.match(r" {8,}-?\d+ (?!/var/lib/dpkg/status)\S", line) and version not in found[name]:
+            found[name].append(version)
+    return {name: tuple(versions) for name, versions in found.items()}
 
 
-def _words(line: str) -> str:
-    text = " ".join(line.split())
-    return text[3:] if text[:3] in ("E: ", "W: ") else text
+@dataclasses.dataclass(frozen=True)
+class Download:
+    """One package's file in a repository. ``sha256`` is what the signed index says; "" where it says another digest."""
+
+    file: str
+    size: int
+    sha256: str
+
+
+def downloads(text: str) -> t.Dict[str, Download]:
+    """``apt-get download --print-uris``, by ``name=version``."""
+    found: t.Dict[str, Download] = {}
+    for match in re.finditer(r"^'\S+' (\S+?)_(\S+)_(\S+)\.deb (\d+)(?: (\w+):(\S+))?$", text, re.MULTILINE):
+        name, version, architecture, size, kind, digest = match.groups()
+        file = "%s_%s_%s.deb" % (name, version, architecture)
+        sha256 = digest.lower() if kind == "SHA256" and re.fullmatch(r"[0-9a-fA-F]{64}", digest) else ""
+        found["%s=%s" % (name, _decoded(version))] = Download(file, int(size), sha256)
+    return found
+
+
+def _decoded(version: str) -> str:
+    """A version out of a file name, in which apt writes some characters by their number."""
+    return re.sub(r"%([0-9a-fA-F]{2})", lambda match: chr(int(match.group(1), 16)), version)
+
+
+def disk_space(text: str) -> int:
+    """Bytes that an installation takes more than before, as ``apt-get install`` says; 0 where it says nothing."""
+    match = re.search(r"^After this operation, ([\d,.]+) (B|kB|MB|GB) of additional disk space", text, re.MULTILINE)
+    if not match:
+        return 0
+    digits = match.group(1).replace(",", "")
+    try:
+        return int(float(digits) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[match.group(2)])
+    except ValueError:
+        return 0

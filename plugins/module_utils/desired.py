@@ -17,7 +17,7 @@ from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
 from .node_sources import FOLDER, architecture
-from .package_names import KERNEL_GLOBS
+from .package_names import DRIVER_GLOBS, KERNEL_GLOBS, driver_version_in
 from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
@@ -376,14 +376,30 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     for source in lock["sources"]:
         text = HEADER + deb822(source, architecture(lock["platform"]))
         yield _file(source_path(source["name"]), "packages", text)
-    pins = "\n".join("Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages)
+    pins = "\n".join(
+        "Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages + _driver_pins(lock)
+    )
     kernel = settings["kernel"]["kernel_pin"]
     yield _file(
         "/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins + (_NO_OTHER_KERNEL if kernel else "")
     )
-    names = "".join('    "%s$";\n' % re.sub(r"([.+])", r"\\\1", name) for name, _version in packages)
-    blacklist = HEADER + "Unattended-Upgrade::Package-Blacklist {\n" + names + "};\n"
-    yield _file("/etc/apt/apt.conf.d/51goldennode", "packages", blacklist)
+    names = [re.sub(r"([.+])", r"\\\1", name) for name, _version in packages]
+    names += [re.sub(r"([.+])", r"\\\1", pattern).replace("*", ".*") for pattern in DRIVER_GLOBS]
+    entries = "".join('    "%s$";\n' % name for name in names)
+    yield _file(
+        "/etc/apt/apt.conf.d/51goldennode",
+        "packages",
+        HEADER + "Unattended-Upgrade::Package-Blacklist {\n" + entries + "};\n",
+    )
+
+
+def _driver_pins(lock: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, str]]:
+    """Every other part of the driver at the driver's version, wherever it is installed: one that no lock names would
+    be moved by an upgrade, and break the set. A package of another version is not touched by such a pin.
+    """
+    versions = lock["driver"]["packages"].values()
+    driver = {full for full in versions if driver_version_in(full) == lock["driver"]["version"]}
+    return [(" ".join(DRIVER_GLOBS), full) for full in sorted(driver)]
 
 
 #: The first pin of a version counts, so these, after the exact ones, are for every kernel but the lock's: what is

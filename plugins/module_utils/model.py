@@ -157,6 +157,17 @@ class AptSource:
 
 
 @dataclasses.dataclass(frozen=True)
+class KeptPackages:
+    """Package files kept on the node for going back: each that is there whole, as ``name=version``.
+
+    ``previous``: the lock before, full version by package by axis; empty where there was none.
+    """
+
+    files: t.Tuple[str, ...]
+    previous: t.Dict[str, t.Dict[str, str]]
+
+
+@dataclasses.dataclass(frozen=True)
 class DriverLoaded:
     """The nvidia module in the running kernel, from /sys/module/nvidia/version and /proc/driver/nvidia/version."""
 
@@ -403,6 +414,7 @@ class Evidence:
     pci: Reading[t.Tuple[PciDevice, ...]] = NOT_READ
     packages: Reading[t.Dict[str, Package]] = NOT_READ
     sources: Reading[t.Tuple[AptSource, ...]] = NOT_READ  # every entry that apt reads, in the order in which it does
+    kept_packages: Reading[KeptPackages] = NOT_READ
     modules_loaded: Reading[t.Tuple[str, ...]] = NOT_READ  # names below /sys/module that matter to a GPU
     driver: Reading[DriverLoaded] = NOT_READ
     driver_params: Reading[t.Dict[str, str]] = NOT_READ  # /proc/driver/nvidia/params, values as printed (decimal)

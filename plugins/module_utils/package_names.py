@@ -101,3 +101,28 @@ def pinned_by(name: str) -> t.Optional[str]:
     """Branch or version to which one of NVIDIA's pinning packages pins the driver; None for any other package."""
     match = _PINNING.fullmatch(name)
     return match.group(1) if match else None
+
+
+_KERNEL_MODULES = re.compile(r"linux-(modules|objects|signatures)-nvidia-")
+_DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3}\.\d{2,3}(?:\.\d{2})?)(?=[-+~]|$)")
+
+
+def driver_version_in(full: str) -> t.Optional[str]:
+    """The driver's version in a package's full version: ``580.159.03-1`` -> ``580.159.03``; None without one."""
+    match = _DRIVER_VERSION.match(full)
+    return match.group(1) if match else None
+
+
+def moves_with(name: str, version: str, driver: str) -> bool:
+    """Whether an installed package is a part of this driver, named by the lock or not: an upgrade of it alone would
+    break the set. Parts with a version of their own (nvidia-settings, libnvidia-egl-wayland1) may move by themselves;
+    modules that are made for one kernel have the kernel's version.
+    """
+    if not belongs_to_driver_set(bare(name)):
+        return False
+    return driver_version_in(version) == driver or bool(_KERNEL_MODULES.match(name))
+
+
+def bare(name: str) -> str:
+    """A package's name without the architecture, which one of a foreign architecture carries."""
+    return name.partition(":")[0]

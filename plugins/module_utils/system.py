@@ -65,6 +65,19 @@ class System(LocalHost):
         os.rename(path, target)
         _sync_folder(os.path.dirname(target))
 
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, mode=0o755, exist_ok=True)
+
+    def take(self, origin: str, target: str) -> None:
+        """Have the file at ``target`` too, whole or not at all: by a second name if that can be, else a copy."""
+        temporary = "%s.partial" % target
+        self.remove(temporary)
+        try:
+            os.link(origin, temporary)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(origin, temporary)
+        os.replace(temporary, target)
+
     def remove(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

@@ -103,6 +103,8 @@ evidence:
       type: dict
     sources:
       description: Reading of the entries of the package sources (apt), with file and line.
+    kept_packages:
+      description: Reading of the package files that are kept for going back, and of the packages of the lock before.
       type: dict
     modules_loaded:
       description: Reading of the kernel modules that drive a GPU, or keep the NVIDIA driver from it.

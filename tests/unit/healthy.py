@@ -31,6 +31,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Gpu,
     GpuTool,
     Initramfs,
+    KeptPackages,
     Library,
     ModuleOnDisk,
     Package,
@@ -65,6 +66,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "kernel_pin": True,
     },
     "driver": {"driver_allow_reload": False, "driver_persistenced": True},
+    "packages": {"packages_keep": True, "packages_allow_remove": []},
     "docker": {
         "docker_daemon_options": {"log-opts": {"max-size": "10m"}},
         "docker_default_runtime": "runc",
@@ -192,6 +194,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         pci=Reading(_pci(profile)),
         packages=Reading(_packages(want, nvswitch=profile == "h100x8")),
         sources=Reading(_sources(want)),
+        kept_packages=Reading(_kept(want, nvswitch=profile == "h100x8")),
         modules_loaded=Reading(("nvidia", "nvidia_uvm")),
         driver=Reading(DriverLoaded(driver, want.lock["driver"]["flavour"])),
         driver_params=Reading(
@@ -268,6 +271,7 @@ def cheap(full: Evidence) -> Evidence:
         "pci",
         "packages",
         "sources",
+        "kept_packages",
         "modules_loaded",
         "driver",
         "driver_params",
@@ -332,6 +336,11 @@ def _packages(want: Desired, nvswitch: bool) -> t.Dict[str, Package]:
         for name, version in want.lock[axis]["packages"].items():
             found[name] = Package(name, version, held=True)
     return found
+
+
+def _kept(want: Desired, nvswitch: bool) -> KeptPackages:
+    """Of the first lock that a node ever had."""
+    return KeptPackages(tuple("%s=%s" % (p.name, p.version) for p in _packages(want, nvswitch).values()), {})
 
 
 def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:

@@ -25,7 +25,10 @@ NOT_PURE = (
     "docker_config.py",
     "driver_reload.py",
     "initramfs.py",
+    "kept_packages.py",
     "mark.py",
+    "package_apt.py",
+    "package_set.py",
     "system.py",
 )
 

@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from .. import node_sources
 from ..model import AptSource, Desired, Evidence, Finding, Package, Platform
-from ..package_names import has_driver_version, pinned_by
+from ..package_names import bare, driver_version_in, has_driver_version, moves_with, pinned_by
 from ..parse import apt_sources
 from . import wanted
 from .outcome import all_passed, failed, passed
 from .wanted import RUN_SITE
-
-_DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3}\.\d{2,3}(?:\.\d{2})?)(?=[-+~]|$)")
 
 
 def platform(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -106,8 +103,16 @@ def _version_problem(name: str, version: str, there: t.Optional[Package]) -> t.I
 
 
 def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """Every package of the lock, and every other part of the driver that is installed: a hold of the metapackage alone
+    lets an upgrade move the libraries below it.
+    """
     want, there = _want(desired, evidence), evidence.packages.value or {}
-    free = [name for name in sorted(want) if name in there and not there[name].held]
+    driver = wanted.driver_version(desired)
+    free = [
+        name
+        for name, package in sorted(there.items())
+        if not package.held and (name in want or moves_with(name, package.version, driver))
+    ]
     problems = [
         failed(
             name,
@@ -119,7 +124,40 @@ def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) 
         )
         for name in free
     ]
-    return all_passed(problems, "every package of the lock that is installed is held")
+    return all_passed(problems, "every package of the lock and of the driver's set that is installed is held")
+
+
+def kept(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """Whether this node could go back, or be mended, with repositories that have dropped the versions."""
+    there, pci = evidence.kept_packages.value, evidence.pci.value or ()
+    if not wanted.setting(desired, "packages_keep") or there is None:
+        return [passed("package files are kept elsewhere: packages_keep is false")]
+    previous = {
+        name: version
+        for axis in wanted.package_axes(desired, pci)
+        for name, version in there.previous.get(axis, {}).items()
+    }
+    problems = [
+        failed(
+            entity,
+            expected="%d package files" % len(packages),
+            actual="%d of them are there" % (len(packages) - len(lacking)),
+            cause="The files of %s are not kept in /var/lib/goldennode/packages, so this node cannot return to %s when"
+            " no repository has them any more." % (_some(lacking), entity),
+            fix="Make room there if a run said that it lacks; they are taken when packages of a lock are installed."
+            " With a mirror that keeps every version, set packages_keep=false.",
+            repair="manual",
+            required=False,
+        )
+        for entity, packages in (("this lock", _want(desired, evidence)), ("the lock before", previous))
+        for lacking in [[name for name in sorted(packages) if "%s=%s" % (name, packages[name]) not in there.files]]
+        if lacking
+    ]
+    return all_passed(problems, "%d package files are kept for going back" % len(there.files))
+
+
+def _some(names: t.Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
 
 
 def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -138,7 +176,7 @@ def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional
             repair="roles",
         )
         for name, package in sorted(there.items())
-        if name not in want and has_driver_version(name) and _other_driver(package.version, driver)
+        if name not in want and has_driver_version(bare(name)) and _other_driver(package.version, driver)
     ]
     problems += [_pinned_elsewhere(name, driver) for name in sorted(there) if _pins_another(name, driver)]
     return all_passed(problems, "no package of another driver is installed")
@@ -162,8 +200,7 @@ def _pinned_elsewhere(name: str, driver: str) -> Finding:
 
 
 def _other_driver(version: str, driver: str) -> bool:
-    match = _DRIVER_VERSION.match(version)
-    return match is not None and match.group(1) != driver
+    return driver_version_in(version) not in (None, driver)
 
 
 def _want(desired: Desired, evidence: Evidence) -> t.Dict[str, str]:

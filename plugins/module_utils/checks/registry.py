@@ -38,6 +38,7 @@ CHEAP = frozenset(
         "pci",
         "packages",
         "sources",
+        "kept_packages",
         "modules_loaded",
         "driver",
         "driver_params",
@@ -92,6 +93,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("packages.versions", packages.versions, ("packages", "pci")),
     Check("packages.set", packages.complete_set, ("packages", "pci")),
     Check("packages.holds", packages.holds, ("packages", "pci")),
+    Check("packages.kept", packages.kept, ("kept_packages", "pci"), required=False),
     Check("host_driver.kernel", host_driver.kernel, ("boot", "packages")),
     # Not for the local fact: an ordinary user may gather facts, and must not read a password out of grub.cfg.
     Check("host_driver.boot_default", boot.default, ("boot_default",)),

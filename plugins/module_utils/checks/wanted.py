@@ -48,15 +48,20 @@ def set_aside(pci: t.Iterable[PciDevice]) -> t.List[PciDevice]:
 
 def packages(desired: Desired, pci: t.Iterable[PciDevice]) -> t.Dict[str, str]:
     """Every package this node shall have, with its version; the fabric manager only where there is an NVSwitch."""
+    found: t.Dict[str, str] = {}
+    for axis in package_axes(desired, pci):
+        found.update((desired.lock.get(axis) or {}).get("packages") or {})
+    return found
+
+
+def package_axes(desired: Desired, pci: t.Iterable[PciDevice]) -> t.List[str]:
+    """The axes of the lock whose packages this node shall have."""
     axes = ["driver", "toolkit", "docker"]
     if setting(desired, "kernel_pin"):
         axes.append("kernel")
     if nvswitches(pci):
         axes.append("fabric_manager")
-    found: t.Dict[str, str] = {}
-    for axis in axes:
-        found.update((desired.lock.get(axis) or {}).get("packages") or {})
-    return found
+    return axes
 
 
 def kernel_release(desired: Desired) -> t.Optional[str]:

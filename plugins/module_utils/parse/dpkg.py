@@ -20,23 +20,40 @@ _GONE = ("not-installed", "config-files")
 
 def parse(stdout: str, patterns: t.Collection[str]) -> Reading[t.Dict[str, Package]]:
     """The packages whose name matches one of ``patterns``. One of a foreign architecture is called ``name:arch``."""
-    rows: t.List[t.List[str]] = []
+    rows = _rows(stdout)
+    if rows.value is None:
+        return Reading.unknown(rows.error or "")
+    wanted = re.compile("|".join(fnmatch.translate(pattern) for pattern in sorted(patterns)) or r"(?!)")
+    found: t.Dict[str, Package] = {}
+    for key, name, version, want, flag, status in rows.value:
+        if status in _GONE or not wanted.match(name):
+            continue
+        state = status if flag == "ok" else "%s, %s" % (status, flag)
+        found[key] = Package(name=key, version=version, held=want == "hold", status=state)
+    return Reading(found)
+
+
+def held(stdout: str) -> Reading[t.Tuple[str, ...]]:
+    """Every name that is held, also those that are not installed: a hold outlives the package."""
+    rows = _rows(stdout)
+    if rows.value is None:
+        return Reading.unknown(rows.error or "")
+    return Reading(tuple(row[0] for row in rows.value if row[3] == "hold"))
+
+
+def _rows(stdout: str) -> Reading[t.List[t.Tuple[str, ...]]]:
+    """Key, name, version, want, flag and status of every line."""
+    lines: t.List[t.List[str]] = []
     for line in stdout.splitlines():
         if not line.strip():
             continue
         values = line.split("\t")
         if len(values) != 6 or not values[0]:
             return Reading.unknown("dpkg-query printed a line that is not understood: %s" % line.strip()[:200])
-        rows.append(values)
-    native = next((row[1] for row in rows if row[0] == "dpkg"), None)
+        lines.append(values)
+    native = next((line[1] for line in lines if line[0] == "dpkg"), None)
     if native is None:
         return Reading.unknown("dpkg-query did not list dpkg itself: its answer is not complete")
-    wanted = re.compile("|".join(fnmatch.translate(pattern) for pattern in sorted(patterns)) or r"(?!)")
-    found: t.Dict[str, Package] = {}
-    for name, arch, version, want, flag, status in rows:
-        if status in _GONE or not wanted.match(name):
-            continue
-        key = name if arch in (native, "all") else "%s:%s" % (name, arch)
-        state = status if flag == "ok" else "%s, %s" % (status, flag)
-        found[key] = Package(name=key, version=version, held=want == "hold", status=state)
-    return Reading(found)
+    return Reading(
+        [(name if arch in (native, "all", "") else "%s:%s" % (name, arch), name, *rest) for name, arch, *rest in lines]
+    )

@@ -87,6 +87,7 @@ def _first(host: Host) -> t.Dict[str, Job]:
 def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, Job]:
     """Read directly while the commands run."""
     jobs: t.Dict[str, Job] = {
+        "kept_packages": lambda: packages.kept(host),
         "modules_loaded": lambda: kernel.modules_loaded(host, _blacklisted(desired)),
         "driver": lambda: kernel.driver(host),
         "driver_params": lambda: kernel.driver_params(host),

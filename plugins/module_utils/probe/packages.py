@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import Desired, Package, Reading
+from ..model import Desired, KeptPackages, Package, Reading
 from ..package_names import DRIVER_GLOBS
-from ..parse import dpkg
+from ..parse import dpkg, kept_packages
 from .host import Host
+
+_PREVIOUS = "/var/lib/goldennode/previous.json"
 
 #: Names of packages that can break a node although no lock names them.
 PATTERNS = (
@@ -37,6 +39,25 @@ def packages(host: Host, desired: t.Optional[Desired]) -> Reading[t.Dict[str, Pa
             command.error or "dpkg-query ended with code %s: %s" % (command.rc, command.stderr.strip())
         )
     return dpkg.parse(command.stdout, set(PATTERNS) | locked(desired))
+
+
+def kept(host: Host) -> Reading[KeptPackages]:
+    """The files of the manifest that are there, by their size: a digest of each would take seconds. It is read when the
+    file is used.
+    """
+    listed = host.listdir(kept_packages.DIRECTORY)
+    manifest = host.read(kept_packages.MANIFEST)
+    lock = host.read(_PREVIOUS)
+    error = listed.error or manifest.error or lock.error
+    if error is not None:
+        return Reading.unknown(error)
+    files = kept_packages.parse(manifest.value)
+    previous = kept_packages.lock_packages(lock.value, _PREVIOUS)
+    if files.value is None or previous.value is None:
+        return Reading.unknown(files.error or previous.error or "")
+    there = listed.value or {}
+    whole = [key for key, file in files.value.items() if file.file in there and there[file.file].size == file.size]
+    return Reading(KeptPackages(tuple(sorted(whole)), previous.value))
 
 
 def locked(desired: t.Optional[Desired]) -> t.Set[str]:

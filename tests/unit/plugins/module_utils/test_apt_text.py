@@ -77,121 +77,68 @@ def test_a_simulation_gives_what_comes_and_what_goes():
     assert removed == ("docker.io", "runc")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "Some packages could not be installed. This may mean that\n"
-            "The following packages have unmet dependencies:\n"
-            " nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be used\n"
-            "                            Depends: nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is used\n"
-            "E: Unable to correct problems, you have held broken packages.\n",
-            "nvidia-container-toolkit : Depends: libnvidia-container-tools (= 1.20.0-1) but 1.20.1-1 is to be used "
-            "Depends: nvidia-container-toolkit-base (= 1.20.0-1) but 1.20.1-1 is used",
+def test_what_a_transaction_does_with_names_of_foreign_architectures():
+    text = (
+        "Remv nvidia-headless-450-server [450.119.04-0ubuntu1]\n"
+        "Remv libcuda1:i386 [580.159.03-1]\n"
+        "Inst libcuda1 [580.159.03-1] (580.178.04-1 NVIDIA:stable [amd64]) []\n"
+        "Inst nvidia-smi (580.178.04-1 local-deb [amd64])\n"
+        "Inst docker-ce [5:26.1.4-1~debian.13~trixie] (5:26.1.5-1~debian.13~trixie Docker:stable [amd64])\n"
+        "Conf libcuda1 (580.178.04-1 NVIDIA:stable [amd64])\n"
+    )
+    found = apt_text.transaction(text)
+    assert found.removes == {
+        "nvidia-headless-450-server": "450.119.04-0ubuntu1",
+        "libcuda1:i386": "580.159.03-1",
+    }
+    assert found.installs == {
+        "libcuda1": "580.178.04-1",
+        "nvidia-smi": "580.178.04-1",
+        "docker-ce": "5:26.1.5-1~debian.13~trixie",
+    }
+
+
+def test_a_version_that_is_only_installed_is_not_offered():
+    text = (
+        "libcuda1:\n  Installed: 580.159.03-1\n  Candidate: 580.159.03-1\n  Version table:\n"
+        "     595.71.05-1 500\n        500 http://vendor.testbed/nvidia stable/main amd64 Packages\n"
+        " *** 580.159.03-1 1001\n        100 /var/lib/dpkg/status\n"
+    )
+    assert apt_text.offered(text) == {"libcuda1": ("595.71.05-1",)}
+    assert apt_text.offered(POLICY) == {
+        "docker-ce": ("5:26.1.5-1~debian.13~trixie", "5:26.1.4-1~debian.13~trixie"),
+        "linux-image-amd64": ("6.12.117-1", "6.12.57-1"),
+        "docker": (),
+    }
+
+
+def test_files_of_a_repository():
+    digest = "82130bb6a560cd2a7234d8018baf73f188f5dd56413d5aa0accc987b2197a6a1"
+    text = (
+        "'http://x/pool/docker-ce_26.1.4-1_amd64.deb' docker-ce_5%3a26.1.4-1~debian.13_amd64.deb 1490652 SHA256:"
+        + digest
+        + "\n'http://x/y_1_all.deb' y_1_all.deb 7 MD5Sum:0123\nW: something\n"
+    )
+    assert apt_text.downloads(text) == {
+        "docker-ce=5:26.1.4-1~debian.13": apt_text.Download(
+            "docker-ce_5%3a26.1.4-1~debian.13_amd64.deb", 1490652, digest
         ),
-        (
-            "E: Unmet dependencies. Try 'apt --fix-broken install'\n",
-            "Unmet dependencies. Try 'apt --fix-broken install'",
-        ),
-        ("E: one\nE: two\n", "one; two"),
-        ("Segmentation fault", "Segmentation fault"),
-        ("", "it gave no reason"),
-    ],
-)
-def test_the_reason_is_apts_own(text, said):
-    assert apt_text.reason(text) == said
+        "y=1": apt_text.Download("y_1_all.deb", 7, ""),
+    }
 
 
 @pytest.mark.parametrize(
-    ("text", "cause", "fix"),
+    ("text", "size"),
     [
-        (
-            "Get:1 http://vendor.testbed/nvidia stable InRelease [619 B]\n"
-            "Err:1 http://vendor.testbed/nvidia stable InRelease\n"
-            "  Sub-process /usr/bin/sqv returned an error code (1), error message is: Missing key DC1433, which is\n"
-            "W: OpenPGP signature verification failed: http://vendor.testbed/nvidia stable InRelease: Sub-process "
-            "/usr/bin/sqv returned an error code (1), error message is: Missing key DC1433, which is needed to verify "
-            "signature.\n"
-            "E: The repository 'http://vendor.testbed/nvidia stable InRelease' is not signed.\n",
-            "signed with another key than the bundle has (apt says: OpenPGP signature verification failed: http://vendor",
-            "current key",
-        ),
-        (
-            "W: GPG error: http://x stable InRelease: The following signatures couldn't be verified because the "
-            "public key is not available: NO_PUBKEY A4B469963BF863CC\n"
-            "E: The repository 'http://x stable InRelease' is not signed.",
-            "signed with another key",
-            "current key",
-        ),
-        (
-            "E: The repository 'https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64  InRelease' "
-            "is not signed.\nW: OpenPGP signature verification failed: ...: Sub-process /usr/bin/sqv returned an error "
-            "code (1), error message is: Signing key on EB693B3035CD5710E231E123A4B469963BF863CC is not bound: ... "
-            "Policy rejected non-revocation signature (PositiveCertification) requiring second pre-image resistance "
-            "because: SHA1 is not considered secure since 2026-02-01T00:00:00Z",
-            "bound by a SHA1 signature",
-            "this release of the distribution",
-        ),
-        (
-            "E: Conflicting values set for option Signed-By regarding source https://nvidia.github.io/x/ /: "
-            "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg != \nE: The list of sources could not be read.",
-            "stands twice in the sources, with different keys (apt says: Conflicting values",
-            "Remove the older entry",
-        ),
-        (
-            "Err:5 http://vendor.testbed/nvidia nope Release\n  404  File not found [IP: 172.18.0.5 80]\n"
-            "E: The repository 'http://vendor.testbed/nvidia nope Release' does not have a Release file.",
-            "no such repository at this address (apt says: The repository 'http://vendor.testbed/nvidia nope Release'",
-            "uris, suites and components",
-        ),
-        (
-            "E: Failed to fetch http://nope.testbed/x/dists/stable/InRelease  Could not resolve 'nope.testbed'",
-            "cannot be resolved on this node (apt says: Failed to fetch http://nope.testbed",
-            "DNS",
-        ),
-        ("W: Failed to fetch http://x  Temporary failure resolving 'x'", "cannot be resolved", "DNS"),
-        (
-            "E: Failed to fetch http://127.0.0.1:9/x/dists/stable/InRelease  Unable to connect to 127.0.0.1:9:",
-            "cannot be reached from this node",
-            "proxy",
-        ),
-        (
-            "E: Failed to fetch https://x:5000/x  SSL connection failed: error:0A00010B:SSL routines::wrong version",
-            "does not answer as https asks",
-            "scheme and port",
-        ),
-        (
-            "W: Failed to fetch https://x  Certificate verification failed: The certificate is NOT trusted.",
-            "certificate is not trusted",
-            "ca-certificates",
-        ),
-        (
-            "W: GPG error: http://x: signatures were invalid: EXPKEYSIG 7EA0A9C3F273FCD8 Docker",
-            "key has expired",
-            "key",
-        ),
-        ("W: GPG error: http://x: The following signatures were invalid: BADSIG 7EA0", "cannot be verified", "proxy"),
-        (
-            "E: Release file for http://x is not valid yet (invalid for another 2h)",
-            "not valid at this node's time",
-            "clock",
-        ),
-        ("E: Release file for http://x is expired (invalid since 2d)", "not valid at this node's time", "clock"),
-        ("E: Something new", "apt-get update fails (apt says: Something new)", "Mend"),
-        ("", "apt-get update fails (apt says: nothing)", "Mend"),
+        ("After this operation, 1,306 MB of additional disk space will be used.", 1306000000),
+        ("After this operation, 36.9 kB of additional disk space will be used.", 36900),
+        ("After this operation, 512 B of additional disk space will be used.", 512),
+        ("After this operation, 3 MB disk space will be freed.", 0),
+        ("", 0),
     ],
 )
-def test_a_failed_update_has_cause_and_fix(text, cause, fix):
-    said = apt_text.update_failure(text)
-    assert cause in said[0]
-    assert fix in said[1]
-
-
-def test_a_rejected_sha1_key_is_not_taken_for_a_missing_one():
-    """The same key again would be rejected again."""
-    cause, fix = apt_text.update_failure("NO_PUBKEY x\nsqv: key is not bound: SHA1 is not considered secure since 2026")
-    assert "SHA1" in cause
-    assert "the same key again is no answer" in fix
+def test_what_an_installation_takes(text, size):
+    assert apt_text.disk_space(text) == size
 
 
 def test_any_text_is_taken():
@@ -201,5 +148,7 @@ def test_any_text_is_taken():
         text = "".join(source.choice(alphabet) for _character in range(source.randrange(120)))
         apt_text.policy(text)
         apt_text.simulation(text)
-        apt_text.reason(text)
-        apt_text.update_failure(text)
+        apt_text.transaction(text)
+        apt_text.offered(text)
+        apt_text.downloads(text)
+        apt_text.disk_space(text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 
@@ -14,8 +15,9 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import DRIVER_GLOBS
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
-from ansible_collections.goldennode.gpu.tests.unit.healthy import desired, lock, settings
+from ansible_collections.goldennode.gpu.tests.unit.healthy import DRIVER, desired, lock, settings
 
 
 def content(path, *arguments, **variables):
@@ -67,7 +69,8 @@ def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades
     pins = content("/etc/apt/preferences.d/goldennode")
     blacklist = content("/etc/apt/apt.conf.d/51goldennode")
     assert "Package: docker-ce\nPin: version 5:26.1.4-1~debian.13~trixie\nPin-Priority: 1001\n" in pins
-    assert pins.count("Pin-Priority: 1001") == blacklist.count('$";') == 11
+    assert pins.count("Pin-Priority: 1001") == 11 + 1  # and one for what no lock names
+    assert blacklist.count('$";') == 11 + len(DRIVER_GLOBS)
     assert '    "linux-image-6\\.12\\.57\\+deb13-amd64$";\n' in blacklist
     assert '    "libnvidia-container1$";\n' in blacklist
 
@@ -80,6 +83,18 @@ def test_no_other_kernel_comes_by_a_metapackage_that_the_lock_does_not_name():
     assert last.endswith("\nPin: release *\nPin-Priority: -1\n")
     assert "Package: linux-image-amd64\nPin: version 6.12.57-1\n" in exact, "the lock's own must be read before"
     assert "Pin-Priority: -1" not in content("/etc/apt/preferences.d/goldennode", kernel_pin=False)
+
+
+def test_parts_of_the_driver_that_no_lock_names_cannot_move_either():
+    """lyulyul/shine-cluster#30: libnvidia-common-460 moved, as nobody had thought of it."""
+    pins = content("/etc/apt/preferences.d/goldennode")
+    (stanza,) = [pin for pin in pins.split("\n\n") if "Package: nvidia-* " in pin]
+    assert "Pin: version %s-1\nPin-Priority: 1001" % DRIVER in stanza
+    patterns = re.findall(r'^    "(.+)";$', content("/etc/apt/apt.conf.d/51goldennode"), re.MULTILINE)
+    for name in ("libnvidia-common-460", "xserver-xorg-video-nvidia-460", "linux-modules-nvidia-580-generic"):
+        assert any(re.match(pattern, name) for pattern in patterns), name
+    for name in ("openssl", "linux-libc-dev", "libcuda10", "docker-compose-plugin"):
+        assert not any(re.match(pattern, name) for pattern in patterns), name
 
 
 def test_the_kernel_is_not_pinned_when_that_is_not_wanted():
@@ -344,6 +359,7 @@ def test_the_digest_is_the_same_for_the_same_wish():
         {"kernel_blacklist": ["nouveau"]},
         {"kernel_arguments": ["iommu=pt"]},
         {"kernel_pin": False},
+        {"packages_keep": False},
         {"driver_persistenced": False},
         {"docker_daemon_options": {}},
         {"docker_daemon_options": {"log-opts": {"max-size": "11m"}}},
@@ -366,6 +382,7 @@ def test_the_digest_does_not_follow_what_only_steers_the_run():
     base = desired()
     for name in ("golden_allow_reboot", "docker_allow_restart", "driver_allow_reload"):
         assert desired(**{name: True}).digest == base.digest
+    assert desired(packages_allow_remove=["docker.io"]).digest == base.digest
     assert desired(golden_reboot_timeout=1).digest == base.digest
     assert desired(bundle_file="/elsewhere/pool.yml").digest == base.digest
     for role in base.settings.values():
@@ -384,7 +401,7 @@ def test_the_digest_follows_lock_and_agent_but_not_where_the_agent_is():
 def test_every_public_variable_is_tried_above():
     """A new variable must be put into one of the two tests of the digest."""
     tried = {"bundle_file", "golden_reboot_timeout"}
-    tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload"}
+    tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload", "packages_allow_remove"}
     marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
     tried |= {name for variables in marks[0].args[1] for name in variables}
     assert tried == {name for role in settings().values() for name in role} | {"device_access_gid"}

@@ -59,7 +59,7 @@ def test_consent_is_off_and_does_not_count():
     consents = [(name, option) for _role, name, option in (param.values for param in OPTIONS) if "_allow_" in name]
     assert len(consents) == 3
     for name, option in consents:
-        assert option["default"] is False
+        assert not option["default"]
         assert not affects_node(name)
 
 

@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Finding,
     Gpu,
     GpuTool,
+    KeptPackages,
     Library,
     ModuleOnDisk,
     Package,
@@ -239,8 +240,56 @@ def test_nvidias_pin_of_this_driver_does_no_harm(pinned: str) -> None:
     ],
 )
 def test_a_package_with_a_version_of_its_own_is_no_other_driver(name: str, version: str) -> None:
-    packages = {**(NODE.packages.value or {}), name: Package(name, version)}
+    packages = {**(NODE.packages.value or {}), name: Package(name, version, held=True)}
     assert judged(healthy.known(NODE, packages=packages)).golden
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "missed"),
+    [
+        ("libnvidia-common-580", healthy.DRIVER + "-0ubuntu1", True),
+        ("xserver-xorg-video-nvidia-580", healthy.DRIVER + "-0ubuntu1", True),
+        ("libcuda1:i386", healthy.DRIVER + "-1", True),
+        ("linux-modules-nvidia-580-open-6.8.0-45-generic", "6.8.0-45.45+1", True),
+        ("nvidia-settings", "550.54.14-1", False),
+        ("libnvidia-egl-wayland1", "1.1.18-1", False),
+        ("nvidia-container-runtime", "3.14.0-1", False),
+    ],
+)
+def test_a_part_of_the_driver_that_no_lock_names_is_held_too(name: str, version: str, missed: bool) -> None:
+    """lyulyul/shine-cluster#30: the hold list did not cover the whole set of the branch."""
+    evidence = healthy.known(NODE, packages={**(NODE.packages.value or {}), name: Package(name, version)})
+    assert judged(evidence).golden == (not missed)
+    if missed:
+        assert only(evidence, "packages.holds").entity == name
+
+
+def kept(evidence: Evidence, wanted: t.Any = None) -> t.List[Finding]:
+    found = judged(evidence, wanted or WANTED)
+    assert found.golden
+    return [finding for finding in found.findings if finding.id == "packages.kept"]
+
+
+def test_package_files_that_are_not_kept_are_said_and_take_no_gold() -> None:
+    files = NODE.kept_packages.value.files if NODE.kept_packages.value else ()
+    (finding,) = kept(healthy.known(NODE, kept_packages=KeptPackages(files[1:], {})))
+    assert (finding.status, finding.entity, finding.required) == ("fail", "this lock", False)
+    assert files[0].partition("=")[0] in finding.cause
+
+
+def test_the_files_of_the_lock_before_are_wanted_too() -> None:
+    files = NODE.kept_packages.value.files if NODE.kept_packages.value else ()
+    before = {"driver": {"libcuda1": "570.211.01-1"}, "unknown": {"other": "1"}}
+    (finding,) = kept(healthy.known(NODE, kept_packages=KeptPackages(files, before)))
+    assert (finding.status, finding.entity, finding.actual) == ("fail", "the lock before", "0 of them are there")
+    whole = KeptPackages((*files, "libcuda1=570.211.01-1"), before)
+    assert [finding.status for finding in kept(healthy.known(NODE, kept_packages=whole))] == ["pass"]
+
+
+def test_where_a_mirror_keeps_them_nothing_need_be_kept() -> None:
+    wanted = healthy.desired(packages_keep=False)
+    evidence = dataclasses.replace(healthy.evidence("a10", wanted), kept_packages=Reading(KeptPackages((), {})))
+    assert [finding.status for finding in kept(evidence, wanted)] == ["pass"]
 
 
 def test_case_041_a_skew_inside_the_toolkit_is_seen_behind_its_first_package() -> None:

@@ -1,0 +1,527 @@
+# Copyright (c) 2026, the goldennode.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One axis of the lock: installed at exactly its versions in one transaction, held, and read back.
+
+Each step follows from what the node says, so a run that died anywhere is finished by the next. What the package manager
+prints explains a failure and decides nothing. ``package_apt`` is the one package manager so far.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .kept_packages import Offered, Store
+from .model import Package
+from .package_names import axis_of, bare, driver_version_in
+from .parse import dkms_log
+from .parse.apt_errors import DKMS, KEY, SOURCES, Trouble, explain
+from .parse.kept_packages import DIRECTORY
+from .plan import PackagePlan, driver_version_of, package_plan, replaceable, told
+from .probe import kernel as kernel_probe
+from .probe.initramfs import installed_kernels
+from .system import System, known, said
+
+CONSENT = "packages_allow_remove"
+
+_GOES_ON = "The next run goes on from there"
+
+
+class PackageSetError(Exception):
+    """The set could not be installed. The message says why, what to do, and in which state the node is."""
+
+
+class PackageManagerError(Exception):
+    """A command of the package manager failed."""
+
+    def __init__(self, trouble: Trouble, output: str = "") -> None:
+        self.trouble = trouble
+        self.output = output
+        super().__init__("%s. %s" % (trouble.cause, trouble.fix))
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """What is installed, also in part, by name; and every name that is held, installed or not."""
+
+    packages: t.Dict[str, Package]
+    held: t.FrozenSet[str]
+    interrupted: bool = False
+
+    @property
+    def unfinished(self) -> t.Tuple[str, ...]:
+        return tuple(name for name, package in sorted(self.packages.items()) if package.status != "installed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """One transaction: exact versions by name, files by name in place of a repository's, and names to remove."""
+
+    packages: t.Mapping[str, str]
+    files: t.Mapping[str, str]
+    removes: t.Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Effect:
+    """What a transaction would do to the node: versions by name."""
+
+    installs: t.Mapping[str, str]
+    removes: t.Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Refreshed:
+    """``read``: the index was read just now. ``trouble``: what some repository had against it."""
+
+    read: bool = False
+    trouble: t.Optional[Trouble] = None
+    own: bool = False  # one of the lock's own repositories is among them
+
+
+class Manager(t.Protocol):
+    """What a package manager must be able to do. Each call that fails raises PackageManagerError."""
+
+    def state(self) -> State: ...
+
+    def finish(self) -> None:
+        """Finish what an interrupted installation left half done."""
+
+    def refresh(self, again: bool = False) -> Refreshed:
+        """Read the repositories' index, unless this was done a moment ago; ``again``: in any case."""
+
+    def offers(self, names: t.Iterable[str]) -> t.Mapping[str, t.Tuple[str, ...]]:
+        """Full versions that the repositories have, the newest first."""
+
+    def simulate(self, order: Order) -> Effect: ...
+
+    def fetch(self, order: Order) -> None:
+        """Download everything, and see that there is room for it."""
+
+    def install(self, order: Order, removes: bool) -> str:
+        """Do it without the network; ``removes``: whether it may remove anything. Returns what it printed."""
+
+    def hold(self, names: t.Sequence[str]) -> None: ...
+
+    def release(self, names: t.Sequence[str]) -> None: ...
+
+    def files(self, packages: t.Sequence[t.Tuple[str, str]]) -> t.Mapping[str, Offered]:
+        """See ``kept_packages.Source``."""
+
+    def download(self, packages: t.Sequence[t.Tuple[str, str]], directory: str) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Dkms:
+    """The module that must be there when the driver is installed: for which kernel, of which version."""
+
+    kernel: str
+    version: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One axis. ``keep``: every package of the lock, whose files stay on the node; None keeps none."""
+
+    packages: t.Mapping[str, str]
+    hold: bool = True
+    may_remove: t.Tuple[str, ...] = ()
+    keep: t.Optional[t.Mapping[str, str]] = None
+    dkms: t.Optional[Dkms] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """``before`` and ``after``: a line for each package that differs. ``warnings``: what did not stop the run."""
+
+    changes: t.Tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+    warnings: t.Tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.changes)
+
+
+def apply(
+    system: System, manager: Manager, request: Request, timeout: float = 3600.0, check_mode: bool = False
+) -> Outcome:
+    """Bring one axis to what ``request`` says. ``timeout``: seconds that building a missing module may take."""
+    return _Run(system, manager, request, timeout).run(check_mode)
+
+
+class _Run:
+    def __init__(self, system: System, manager: Manager, request: Request, timeout: float) -> None:
+        self._system = system
+        self._manager = manager
+        self._request = request
+        self._timeout = timeout
+        self._store = Store(system)
+        self._warnings: t.List[str] = []
+        self._changes: t.List[str] = []
+
+    def run(self, check_mode: bool) -> Outcome:
+        before = self._manager.state()
+        if check_mode:
+            return self._predict(before)
+        state = self._finish(before)
+        plan = self._plan(state)
+        if plan.transaction:
+            # What was half done is named by the plan: finishing it and installing it are one change.
+            self._changes += told(dataclasses.replace(plan, release=()), state.packages, self._request.packages)
+            state = self._transact(state, plan)
+        self._prove_module()
+        self._hold(state)
+        after = self._manager.state()
+        self._read_back(after)
+        return Outcome(tuple(dict.fromkeys(self._changes)), *_difference(before, after), tuple(self._warnings))
+
+    def _plan(self, state: State) -> PackagePlan:
+        return package_plan(state.packages, self._request.packages, state.held, self._request.hold)
+
+    # --- before -------------------------------------------------------------------------------------------------------
+
+    def _predict(self, before: State) -> Outcome:
+        plan = self._plan(before)
+        changes = _finishing(before, plan.install) + told(plan, before.packages, self._request.packages)
+        removes: t.Tuple[str, ...] = ()
+        if plan.transaction and not before.interrupted and not before.unfinished:
+            # Only where the index has everything already: check mode reads none, and before the repositories are
+            # written there is nothing to ask.
+            order, missing = self._order(plan, Refreshed())
+            if not missing:
+                effect = self._effect(before, order)
+                removes = tuple(sorted(effect.removes))
+                changes += ["%s: remove %s" % (name, effect.removes[name]) for name in removes]
+        after = _predicted(before, plan, self._request, removes)
+        return Outcome(tuple(dict.fromkeys(changes)), *_difference(before, after))
+
+    def _finish(self, state: State) -> State:
+        if not state.interrupted and not state.unfinished:
+            return state
+        failure: t.Optional[PackageManagerError] = None
+        try:
+            self._manager.finish()
+        except PackageManagerError as error:
+            failure = error
+        after = self._manager.state()
+        if after.packages != state.packages or after.interrupted != state.interrupted:
+            self._changes += _finishing(state)
+        left = [name for name in after.unfinished if not self._repairs(name)]
+        if failure and (after.interrupted or left):
+            what = "; ".join("%s is %s" % (name, after.packages[name].status) for name in left)
+            raise PackageSetError(
+                "An earlier installation is not finished and cannot be: %s. Nothing else was changed%s"
+                % (self._words(failure), ": %s." % what if what else ".")
+            )
+        return after
+
+    def _repairs(self, name: str) -> bool:
+        """Whether a run replaces this package: here, or in its own axis, so that it does not stand in the way."""
+        return name in self._request.packages or axis_of(bare(name)) is not None
+
+    # --- the transaction ----------------------------------------------------------------------------------------------
+
+    def _transact(self, state: State, plan: PackagePlan) -> State:
+        refreshed = self._refresh(again=False)
+        order, missing = self._order(plan, refreshed)
+        if missing and not refreshed.read:
+            refreshed = self._refresh(again=True)
+            order, missing = self._order(plan, refreshed)
+        if missing:
+            raise PackageSetError(self._cannot_be_had(missing, refreshed))
+        if refreshed.trouble:
+            self._warnings.append("Some repository could not be read: %s" % refreshed.trouble.cause)
+        effect = self._effect(state, order)
+        self._step(lambda: self._manager.fetch(order), "Nothing was changed.")
+        self._keep(state)
+        self._install(order, effect)
+        self._changes += [
+            "%s: removed, was %s" % (name, version)
+            for name, version in sorted(effect.removes.items())
+            if name not in plan.left
+        ]
+        return self._manager.state()
+
+    def _order(self, plan: PackagePlan, refreshed: Refreshed) -> t.Tuple[Order, t.Dict[str, t.Tuple[str, ...]]]:
+        """The whole set with exact versions, and the packages that cannot be had with the versions that can."""
+        wanted = self._request.packages
+        offers = self._manager.offers([*wanted, *plan.left])
+        files: t.Dict[str, str] = {}
+        missing: t.Dict[str, t.Tuple[str, ...]] = {}
+        for name in plan.install:
+            offered = offers.get(name, ())
+            if wanted[name] in offered and not refreshed.trouble:
+                continue
+            kept = self._store.file(name, wanted[name])
+            if kept:
+                files[name] = kept
+            elif wanted[name] not in offered:
+                missing[name] = offered
+        packages, removes = dict(wanted), []
+        for name in plan.left:
+            along = self._along(name, offers.get(name, ()))
+            if along:
+                packages[name] = along
+            else:
+                removes.append(name)
+        return Order(packages, files, tuple(removes)), missing
+
+    def _along(self, name: str, offered: t.Sequence[str]) -> t.Optional[str]:
+        """The version to which a part of another driver moves with the set, where there is one."""
+        twin = self._request.packages.get(bare(name))
+        if twin in offered:
+            return twin
+        driver = driver_version_of(self._request.packages)
+        return next((version for version in offered if driver_version_in(version) == driver), None)
+
+    def _effect(self, state: State, order: Order) -> Effect:
+        """What it would do, found out before anything is done. What nobody asked for is refused."""
+        effect: Effect = self._step(lambda: self._manager.simulate(order), "Nothing was changed.")
+        lost = [
+            name
+            for name in sorted(effect.removes)
+            if name not in order.removes
+            and name not in self._request.may_remove
+            and bare(name) not in self._request.may_remove
+            and not replaceable(name, self._request.packages)
+        ]
+        if lost:
+            raise PackageSetError(
+                "To install %s would also remove %s. Nothing was changed. If the node can do without, set"
+                " %s: [%s]; else change the bundle"
+                % (
+                    self._name,
+                    ", ".join("%s %s" % (name, effect.removes[name]) for name in lost),
+                    CONSENT,
+                    ", ".join(lost),
+                )
+            )
+        moved = [
+            name
+            for name, version in sorted(effect.installs.items())
+            if name in state.held
+            and name not in order.packages
+            and (name not in state.packages or state.packages[name].version != version)
+        ]
+        if moved:
+            raise PackageSetError(
+                "To install %s would also move %s, which somebody holds on this node. Nothing was changed. Release the"
+                " hold if it may move (apt-mark unhold %s), or change the bundle"
+                % (
+                    self._name,
+                    ", ".join("%s to %s" % (name, effect.installs[name]) for name in moved),
+                    " ".join(moved),
+                )
+            )
+        return effect
+
+    def _refresh(self, again: bool) -> Refreshed:
+        """A repository of the lock whose signature does not verify ends the run, though an older index is there."""
+        refreshed: Refreshed = self._step(lambda: self._manager.refresh(again), "Nothing was changed.")
+        if refreshed.trouble and refreshed.own and refreshed.trouble.kind in (KEY, SOURCES):
+            raise PackageSetError(
+                "A repository of the lock cannot be used: %s. %s. Nothing was changed."
+                % (refreshed.trouble.cause, refreshed.trouble.fix)
+            )
+        return refreshed
+
+    def _cannot_be_had(self, missing: t.Mapping[str, t.Tuple[str, ...]], refreshed: Refreshed) -> str:
+        names = ["%s=%s" % (name, self._request.packages[name]) for name in missing]
+        there = sorted({version for versions in missing.values() for version in versions}, reverse=True)
+        message = "%s cannot be had: no repository of this node has %s, and no file of %s is kept in %s." % (
+            ", ".join(names),
+            "them" if len(names) > 1 else "it",
+            "them" if len(names) > 1 else "it",
+            DIRECTORY,
+        )
+        if there:
+            message += " There is %s." % ", ".join(there[:8])
+        if refreshed.trouble:
+            return "%s The index could not be read: %s. %s. Nothing was changed." % (
+                message,
+                refreshed.trouble.cause,
+                refreshed.trouble.fix,
+            )
+        return (
+            message + " Add the repository that has it to the bundle's sources, or resolve a new lock (ansible-playbook"
+            " goldennode.gpu.lock). Nothing was changed."
+        )
+
+    def _keep(self, state: State) -> None:
+        """Files of this axis, and of all else of this lock or of the node's present one that is installed: what is
+        about to be replaced may be gone from the repositories when it is needed. A node that cannot keep them is told,
+        and goes on.
+        """
+        if self._request.keep is None:
+            return
+        earlier = self._store.locked()
+        there = [
+            (name, version)
+            for name, version in (*self._request.keep.items(), *earlier)
+            if name in state.packages and state.packages[name].version == version
+        ]
+        wanted = list(dict.fromkeys((*self._request.packages.items(), *there)))
+        self._warnings += self._store.keep(self._manager, wanted, self._request.keep)
+
+    def _install(self, order: Order, effect: Effect) -> None:
+        failure: t.Optional[PackageManagerError] = None
+        try:
+            self._manager.install(order, bool(effect.removes))
+        except PackageManagerError as error:
+            failure = error
+        if failure is None:
+            return
+        state = self._manager.state()
+        foreign = [name for name in state.unfinished if not self._repairs(name)]
+        if not self._plan(state).transaction and not foreign:
+            # Everything of this axis is as wanted: what failed is another axis's, and is mended there.
+            self._warnings.append("%s is installed, though apt ended with an error: %s" % (self._name, failure))
+            return
+        raise PackageSetError("%s %s" % (self._words(failure), self._what_is(state)))
+
+    def _what_is(self, state: State) -> str:
+        """The state of the node after a failure, and nothing of the set left to be moved by anybody else."""
+        wanted = self._request.packages
+        plan = self._plan(state)
+        there = [name for name in wanted if name not in plan.install]
+        held = ""
+        due = [name for name in there if name in plan.hold]
+        if due:
+            try:
+                self._manager.hold(due)
+            except PackageManagerError as error:
+                held = " They could not be held: %s" % error
+        unfinished = ["%s is %s" % (name, state.packages[name].status) for name in state.unfinished]
+        return "The node now has %d of %d packages of %s at the wanted version%s.%s %s." % (
+            len(there),
+            len(wanted),
+            self._name,
+            "; " + ", ".join(unfinished) if unfinished else "",
+            held,
+            _GOES_ON,
+        )
+
+    # --- afterwards ---------------------------------------------------------------------------------------------------
+
+    def _prove_module(self) -> None:
+        """That DKMS has really built the module: it counts a kernel without headers as a success."""
+        dkms = self._request.dkms
+        if dkms is None or dkms.kernel not in (known(installed_kernels(self._system)) or ()):
+            return
+        if self._has_module(dkms):
+            return
+        command = self._system.run(["dkms", "autoinstall", "-k", dkms.kernel], self._timeout)
+        self._changes.append("module nvidia %s: build for kernel %s" % (dkms.version, dkms.kernel))
+        if self._has_module(dkms):
+            return
+        text = command.stdout + command.stderr
+        if known(self._system.stat("/lib/modules/%s/build" % dkms.kernel)) is None:
+            cause = "the headers of that kernel are not installed"
+            fix = "Install the headers of exactly that kernel, or let the bundle's kernel axis do it"
+        else:
+            cause, fix = self._dkms_reason(text) or (said(command), "See dkms status on the node")
+        raise PackageSetError(
+            "%s is installed, and there is no module nvidia %s for kernel %s: %s. %s. %s."
+            % (self._name, dkms.version, dkms.kernel, cause, fix, _GOES_ON)
+        )
+
+    def _has_module(self, dkms: Dkms) -> bool:
+        module = known(kernel_probe.module_on_disk(self._system, dkms.kernel))
+        return module is not None and module.version == dkms.version
+
+    def _dkms_reason(self, text: str) -> t.Optional[t.Tuple[str, str]]:
+        trouble = explain(text, "dkms")
+        return self._from_log(trouble) if trouble.kind == DKMS else None
+
+    def _from_log(self, trouble: Trouble) -> t.Tuple[str, str]:
+        log = self._system.read(trouble.log).value if trouble.log else None
+        if not log:
+            return trouble.cause, trouble.fix
+        reason, fix = dkms_log.reason(log)
+        return "%s: %s" % (trouble.cause, reason), fix
+
+    def _words(self, failure: PackageManagerError) -> str:
+        if failure.trouble.kind == DKMS:
+            cause, fix = self._from_log(failure.trouble)
+            return "%s could not be installed: %s. %s." % (self._name, cause, fix)
+        return "%s could not be installed: %s. %s." % (self._name, failure.trouble.cause, failure.trouble.fix)
+
+    def _hold(self, state: State) -> None:
+        plan = self._plan(state)
+        if plan.hold:
+            self._step(lambda: self._manager.hold(plan.hold), self._what_is_not_held)
+        if plan.release:
+            self._step(lambda: self._manager.release(plan.release), "")
+        # A package that was just installed is told as one change, hold included.
+        already = {change.partition(":")[0] for change in self._changes}
+        self._changes += [
+            change
+            for change in told(
+                PackagePlan(hold=plan.hold, release=plan.release), state.packages, self._request.packages
+            )
+            if change.partition(":")[0] not in already
+        ]
+
+    @property
+    def _what_is_not_held(self) -> str:
+        return "%s is installed and not held. %s." % (self._name, _GOES_ON)
+
+    def _read_back(self, state: State) -> None:
+        plan = self._plan(state)
+        if not plan.any:
+            return
+        raise PackageSetError(
+            "%s was installed and held, and is not so now: %s. Something on the node undoes it: look into"
+            " /etc/apt/apt.conf.d and at what else runs apt"
+            % (self._name, "; ".join(told(plan, state.packages, self._request.packages)))
+        )
+
+    def _step(self, call: t.Callable[[], t.Any], state: str) -> t.Any:
+        try:
+            return call()
+        except PackageManagerError as error:
+            raise PackageSetError(("%s %s" % (self._words(error), state)).strip()) from error
+
+    @property
+    def _name(self) -> str:
+        names = sorted(self._request.packages)
+        return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
+
+
+def _finishing(state: State, without: t.Collection[str] = ()) -> t.List[str]:
+    found = [
+        "%s: is %s; finish it" % (name, state.packages[name].status) for name in state.unfinished if name not in without
+    ]
+    return found or (["dpkg: finish what was interrupted"] if state.interrupted else [])
+
+
+def _predicted(before: State, plan: PackagePlan, request: Request, removes: t.Iterable[str]) -> State:
+    packages = dict(before.packages)
+    for name in (*plan.left, *removes):
+        packages.pop(name, None)
+    for name in plan.install:
+        there = before.packages.get(name)
+        held = name in plan.hold or (there is not None and there.held)
+        packages[name] = Package(name, request.packages[name], held)
+    for name in plan.hold:
+        if name in packages:
+            packages[name] = dataclasses.replace(packages[name], held=True)
+    return State(packages, before.held - frozenset(plan.release))
+
+
+def _difference(before: State, after: State) -> t.Tuple[str, str]:
+    names = sorted({*before.packages, *after.packages, *before.held, *after.held})
+    pairs = [(_line(name, before), _line(name, after)) for name in names]
+    changed = [pair for pair in pairs if pair[0] != pair[1]]
+    return "".join(old for old, _new in changed), "".join(new for _old, new in changed)
+
+
+def _line(name: str, state: State) -> str:
+    package = state.packages.get(name)
+    if package is None:
+        return "%s: not installed, held\n" % name if name in state.held else ""
+    words = [package.version] + ([] if package.status == "installed" else [package.status])
+    return "%s: %s\n" % (name, ", ".join(words + (["held"] if package.held else [])))
