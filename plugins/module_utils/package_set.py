@@ -169,8 +169,9 @@ class _Run:
         state = self._finish(before)
         plan = self._plan(state)
         if plan.transaction:
-            # What was half done is named by the plan: finishing it and installing it are one change.
-            self._changes += told(dataclasses.replace(plan, release=()), state.packages, self._request.packages)
+            self._changes += told(
+                dataclasses.replace(plan, left=(), release=()), state.packages, self._request.packages
+            )
             state = self._transact(state, plan)
         self._prove_module()
         self._hold(state)
@@ -185,17 +186,21 @@ class _Run:
 
     def _predict(self, before: State) -> Outcome:
         plan = self._plan(before)
-        changes = _finishing(before, plan.install) + told(plan, before.packages, self._request.packages)
-        removes: t.Tuple[str, ...] = ()
+        changes = _finishing(before, plan.install)
+        order: t.Optional[Order] = None
+        effect = Effect({}, {})
         if plan.transaction and not before.interrupted and not before.unfinished:
             # Only where the index has everything already: check mode reads none, and before the repositories are
             # written there is nothing to ask.
-            order, missing = self._order(plan, Refreshed())
+            found, missing = self._order(plan, Refreshed())
             if not missing:
-                effect = self._effect(before, order)
-                removes = tuple(sorted(effect.removes))
-                changes += ["%s: remove %s" % (name, effect.removes[name]) for name in removes]
-        after = _predicted(before, plan, self._request, removes)
+                order, effect = found, self._effect(before, found)
+        if order is None:
+            changes += told(plan, before.packages, self._request.packages)
+        else:
+            changes += told(dataclasses.replace(plan, left=()), before.packages, self._request.packages)
+            changes += _besides(before, plan, order, effect)
+        after = _predicted(before, plan, self._request, order, effect)
         return Outcome(tuple(dict.fromkeys(changes)), *_difference(before, after))
 
     def _finish(self, state: State) -> State:
@@ -235,14 +240,11 @@ class _Run:
         if refreshed.trouble:
             self._warnings.append("Some repository could not be read: %s" % refreshed.trouble.cause)
         effect = self._effect(state, order)
-        self._step(lambda: self._manager.fetch(order), "Nothing was changed.")
+        unread = "Before that, the index: %s. " % refreshed.trouble.cause if refreshed.trouble else ""
+        self._step(lambda: self._manager.fetch(order), unread + "Nothing was changed.")
         self._keep(state)
         self._install(order, effect)
-        self._changes += [
-            "%s: removed, was %s" % (name, version)
-            for name, version in sorted(effect.removes.items())
-            if name not in plan.left
-        ]
+        self._changes += _besides(state, plan, order, effect)
         return self._manager.state()
 
     def _order(self, plan: PackagePlan, refreshed: Refreshed) -> t.Tuple[Order, t.Dict[str, t.Tuple[str, ...]]]:
@@ -498,18 +500,29 @@ def _finishing(state: State, without: t.Collection[str] = ()) -> t.List[str]:
     return found or (["dpkg: finish what was interrupted"] if state.interrupted else [])
 
 
-def _predicted(before: State, plan: PackagePlan, request: Request, removes: t.Iterable[str]) -> State:
+def _besides(state: State, plan: PackagePlan, order: Order, effect: Effect) -> t.List[str]:
+    """What becomes of packages that are not wanted: those that move along, and those that go."""
+    moved = [
+        "%s: %s -> %s, with the wanted driver" % (name, state.packages[name].version, order.packages[name])
+        for name in plan.left
+        if name in order.packages
+    ]
+    return moved + ["%s: remove %s" % item for item in sorted(effect.removes.items())]
+
+
+def _predicted(before: State, plan: PackagePlan, request: Request, order: t.Optional[Order], effect: Effect) -> State:
     packages = dict(before.packages)
-    for name in (*plan.left, *removes):
+    along = {name: order.packages[name] for name in plan.left if order and name in order.packages}
+    gone = {*effect.removes, *(name for name in plan.left if name not in along)}
+    for name in gone:
         packages.pop(name, None)
-    for name in plan.install:
+    for name, version in (*((name, request.packages[name]) for name in plan.install), *along.items()):
         there = before.packages.get(name)
-        held = name in plan.hold or (there is not None and there.held)
-        packages[name] = Package(name, request.packages[name], held)
+        packages[name] = Package(name, version, request.hold or (there is not None and there.held))
     for name in plan.hold:
         if name in packages:
             packages[name] = dataclasses.replace(packages[name], held=True)
-    return State(packages, before.held - frozenset(plan.release))
+    return State(packages, before.held - frozenset(plan.release) - gone)
 
 
 def _difference(before: State, after: State) -> t.Tuple[str, str]:

@@ -168,6 +168,12 @@ _SCRIPT = re.compile(
     r"(?:installed|new|old) (\S+) package (pre|post)-(installation|removal) script subprocess"
     r" (?:returned error|failed with) exit status (\d+)"
 )
+#: apt's and dpkg's own lines around what a script prints.
+_NOT_THE_SCRIPTS = re.compile(
+    r"dpkg: |debconf: |Setting up |Preparing to |Unpacking |Removing |Processing triggers|Selecting |\(Reading |E: |Errors "
+    r"were |Reading |Building dependency|\d+ (?:upgraded|not fully)|Need to get|After this operation|Fetched |The following|"
+    r"WARNING: apt|Get:\d|Hit:\d|Solving "
+)
 _SCRIPT_FILE = {
     ("pre", "installation"): "preinst",
     ("post", "installation"): "postinst",
@@ -264,9 +270,10 @@ def _script(text: str) -> t.Optional[Trouble]:
     if not match:
         return None
     name, when, what, status = match.groups()
-    before = text[: match.start()].splitlines()[:-1]  # the line that names the package for dpkg says nothing new
-    noise = re.compile(r"^(?:dpkg: error processing|Setting up|Preparing|Unpacking|Processing|Selecting|\(Reading)")
-    last = [" ".join(line.split()) for line in before if line.strip() and not noise.match(line)][-_TOLD_LINES:]
+    before = text[: match.start()]
+    begun = max(before.rfind("Setting up %s (" % name), before.rfind(") over (%s" % name), 0)
+    lines = [" ".join(line.split()) for line in before[begun:].splitlines()]
+    last = [line for line in lines if line and not _NOT_THE_SCRIPTS.match(line)][-_TOLD_LINES:]
     cause = "the %s script of %s ended with status %s" % (_SCRIPT_FILE[(when, what)], name, status)
     if last:
         cause += " (its last words: %s)" % " / ".join(last)

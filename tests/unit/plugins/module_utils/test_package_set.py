@@ -433,14 +433,15 @@ def test_an_older_branch_goes_in_the_same_transaction(node):
     (transaction,) = [c for c in node.did("install") if "--download-only" not in c and "--simulate" not in c]
     assert "libnvidia-compute-450-server- nvidia-headless-450-server-" in transaction
     assert "unhold" not in " ".join(node.commands)
-    assert any("450.119.04-0ubuntu1 goes" in change for change in outcome.changes)
+    assert "nvidia-headless-450-server: remove 450.119.04-0ubuntu1" in outcome.changes
     assert not apply(node, new).changed
 
 
 def test_a_part_of_the_driver_beside_the_lock_moves_along(node):
     node.have(dict(SET_A, libnvcuvid1=A))
     node.repository["libnvcuvid1"] = [B, A]
-    apply(node, SET_B)
+    outcome = apply(node, SET_B)
+    assert "libnvcuvid1: %s -> %s, with the wanted driver" % (A, B) in outcome.changes
     assert node.versions() == dict(SET_B, libnvcuvid1=B)
     assert "libnvcuvid1" in node.held()
     assert not apply(node, SET_B).changed
@@ -471,13 +472,13 @@ def test_what_nobody_consented_to_lose_is_not_removed(node):
     assert node.versions() == {"cuda-samples": "12.4"}
     outcome = apply(node, SET_A, may_remove=("cuda-samples",))
     assert node.versions() == SET_A
-    assert "cuda-samples: removed, was 12.4" in outcome.changes
+    assert "cuda-samples: remove 12.4" in outcome.changes
 
 
 def test_the_other_flavour_of_the_same_driver_is_replaced_without_asking(node):
     node.have({"nvidia-kernel-dkms": A})
     node.conflicts["nvidia-kernel-open-dkms"] = ["nvidia-kernel-dkms"]
-    assert "nvidia-kernel-dkms: removed, was %s" % A in apply(node, SET_A).changes
+    assert "nvidia-kernel-dkms: remove %s" % A in apply(node, SET_A).changes
     assert node.versions() == SET_A
 
 
@@ -678,16 +679,27 @@ def test_a_kernel_that_is_not_installed_yet_is_left_out(node):
 
 
 @pytest.mark.parametrize("packages", [SET_A, SET_B])
-def test_check_mode_says_what_a_run_then_does(node, packages):
+@pytest.mark.parametrize("status", ["installed", "half-configured"])
+@pytest.mark.parametrize("hold", [True, False])
+def test_check_mode_says_what_a_run_then_does(node, packages, status, hold):
     node.have(SET_A, held=False)
-    node.have({"nvidia-smi": A}, status="half-configured")
-    told = apply(node, packages, check_mode=True)
+    node.have({"nvidia-smi": A}, held=False, status=status)
+    told = apply(node, packages, check_mode=True, hold=hold)
     assert changing(node) == []
-    assert node.status["nvidia-smi"][3] == "half-configured"
-    done = apply(node, packages)
-    assert (told.before, told.after) == (done.before, done.after)
-    assert told.changed
-    assert not apply(node, packages, check_mode=True).changed
+    assert node.status["nvidia-smi"][3] == status
+    done = apply(node, packages, hold=hold)
+    assert (told.before, told.after, told.changed) == (done.before, done.after, done.changed)
+    assert not apply(node, packages, check_mode=True, hold=hold).changed
+
+
+def test_check_mode_knows_what_moves_along_and_what_goes(node):
+    node.have(dict(SET_A, libnvcuvid1=A, libnvoptix1=A))
+    node.repository["libnvcuvid1"] = [B, A]
+    told = apply(node, SET_B, check_mode=True)
+    done = apply(node, SET_B)
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert told.changes[-2:] == ("libnvcuvid1: %s -> %s, with the wanted driver" % (A, B), "libnvoptix1: remove " + A)
+    assert "libnvoptix1" not in told.after
 
 
 def test_check_mode_before_the_repositories_are_there(node):

@@ -146,6 +146,11 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
 """
 
 POSTINST = """\
+Reading package lists...
+0 upgraded, 2 newly installed, 0 to remove and 0 not upgraded.
+After this operation, 0 B of additional disk space will be used.
+Setting up whole (1.0) ...
+this is another's
 Setting up broken (1.0) ...
 adduser: no such group
 chown: invalid user: 'nobody2'
