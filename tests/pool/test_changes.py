@@ -19,6 +19,7 @@ BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
         "rm /etc/apt/sources.list.d/goldennode-nvidia.sources": "packages.files",
         "apt-mark unhold nvidia-container-toolkit": "packages.holds",
         "apt-mark unhold linux-image-amd64": "packages.holds",
+        "apt-get install --yes nvidia-open=580.159.03-1": "packages.holds",
     },
     "host_driver": {
         "rm /etc/modprobe.d/goldennode-blacklist.conf": "host_driver.files",

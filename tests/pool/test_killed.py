@@ -9,18 +9,17 @@ import pytest
 from poollib import Pool
 
 #: Between two things that belong together: the task that is announced when the run dies.
-BOUNDARIES = ["Hold at these versions: driver", "Rebuild each initramfs", "Mark the node golden"]
+BOUNDARIES = ["Write the unit that loads the driver", "Rebuild each initramfs", "Mark the node golden"]
 
 #: Every other place where one thing is done and the next is not.
 MORE_BOUNDARIES = [
     "Install and hold the kernel of the lock",
     "Blacklist the drivers",
     "Look up the group",
-    "Install at exactly the versions of the lock: driver",
-    "Write the unit that loads the driver",
-    "Install at exactly the versions of the lock: Docker",
-    "Hold at these versions: Docker",
-    "Install at exactly the versions of the lock: toolkit",
+    "Install and hold at exactly the versions of the lock: driver",
+    "Install and hold at exactly the versions of the lock: Docker",
+    "Start the engine now and at boot",
+    "Install and hold at exactly the versions of the lock: toolkit",
     "Merge the wanted settings into daemon.json",
     "Keep the CDI specification fresh",
     "Install the agent and the local fact",

@@ -44,6 +44,18 @@ def test_apt_would_not_move_the_driver_even_unheld(host):
     assert "Candidate: 580.159.03-1" in policy
 
 
+def test_a_part_of_the_driver_that_no_lock_names_would_not_move_either(host, packages):
+    assert "nvidia-open" not in packages
+    assert "Candidate: 580.159.03-1" in host.check_output("apt-cache policy nvidia-open")
+
+
+def test_the_package_files_are_kept_for_going_back(host, packages):
+    manifest = json.loads(host.file("/var/lib/goldennode/packages/manifest.json").content_string)["files"]
+    for name, version in packages.items():
+        kept = manifest["%s=%s" % (name, version)]
+        assert host.file("/var/lib/goldennode/packages/" + kept["file"]).sha256sum == kept["sha256"]
+
+
 def test_the_fabric_manager_is_where_nvswitches_are(host):
     switches = host.ansible.get_variables()["testbed_profile"] == "h100x8"
     assert host.package("nvidia-fabricmanager").is_installed == switches

@@ -170,9 +170,9 @@ _SCRIPT = re.compile(
 )
 #: apt's and dpkg's own lines around what a script prints.
 _NOT_THE_SCRIPTS = re.compile(
-    r"dpkg: |debconf: |Setting up |Preparing to |Unpacking |Removing |Processing triggers|Selecting |\(Reading |E: |Errors "
-    r"were |Reading |Building dependency|\d+ (?:upgraded|not fully)|Need to get|After this operation|Fetched |The following|"
-    r"WARNING: apt|Get:\d|Hit:\d|Solving "
+    r"dpkg: |debconf: |Setting up |Preparing to |Unpacking |Removing |Processing triggers|Selecting |\(Reading |E: "
+    r"|Errors were |Reading |Building dependency|\d+ (?:upgraded|not fully)|Need to get|After this operation|Fetched "
+    r"|The following |WARNING: apt|Get:\d|Hit:\d|Solving "
 )
 _SCRIPT_FILE = {
     ("pre", "installation"): "preinst",
