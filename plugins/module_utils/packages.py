@@ -159,17 +159,22 @@ def _debian_distro(driver: Driver) -> t.Tuple[Wanted, ...]:
     )
 
 
-#: Computing and nvidia-smi, no display and no video. nvidia-persistenced is inside nvidia-compute-utils, which brings
-#: libnvidia-cfg1 for it [2]; firmware comes with nvidia-kernel-common, which the modules need.
+#: Computing and nvidia-smi, no display and no video. In Ubuntu's archive nvidia-persistenced is inside
+#: nvidia-compute-utils, which brings libnvidia-cfg1 for it [2]; firmware comes with nvidia-kernel-common, which the
+#: modules need.
 _UBUNTU_COMPUTE = ("libnvidia-compute", "nvidia-utils", "nvidia-compute-utils")
 
 
 def _ubuntu_nvidia(driver: Driver) -> t.Tuple[Wanted, ...]:
+    """NVIDIA's repositories for Ubuntu have persistenced and nvidia-modprobe apart, at the driver's version [2]."""
     branch = "-%d" % driver.branch if driver.branch < _UBUNTU_PLAIN_NAMES else ""
     module = "nvidia-dkms%s%s" % (branch, "-open" if driver.flavour == "open" else "")
     names = (module, *(name + branch for name in _UBUNTU_COMPUTE))
-    modprobe = Wanted(("nvidia-modprobe",), driver.version, exact=False)
-    return tuple(Wanted((name,), driver.version) for name in names) + (modprobe,)
+    apart = (
+        Wanted(("nvidia-persistenced",), driver.version, required=False),
+        Wanted(("nvidia-modprobe",), driver.version, exact=False),
+    )
+    return tuple(Wanted((name,), driver.version) for name in names) + apart
 
 
 def _ubuntu_distro(driver: Driver) -> t.Tuple[Wanted, ...]:

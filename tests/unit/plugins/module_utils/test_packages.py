@@ -57,12 +57,13 @@ def test_case_041_the_toolkit_is_four_packages_at_one_version():
         (
             "ubuntu-24.04-x86_64",
             Driver("580.159.03", "open"),
-            "nvidia-dkms-580-open libnvidia-compute-580 nvidia-utils-580 nvidia-compute-utils-580 nvidia-modprobe",
+            "nvidia-dkms-580-open libnvidia-compute-580 nvidia-utils-580 nvidia-compute-utils-580 nvidia-persistenced "
+            "nvidia-modprobe",
         ),
         (
             "ubuntu-24.04-aarch64",
             Driver("595.71.05", "open"),
-            "nvidia-dkms-open libnvidia-compute nvidia-utils nvidia-compute-utils nvidia-modprobe",
+            "nvidia-dkms-open libnvidia-compute nvidia-utils nvidia-compute-utils nvidia-persistenced nvidia-modprobe",
         ),
         (
             "ubuntu-22.04-x86_64",
