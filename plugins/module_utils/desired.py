@@ -379,10 +379,10 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     pins = "\n".join(
         "Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages + _driver_pins(lock)
     )
-    kernel = settings["kernel"]["kernel_pin"]
-    yield _file(
-        "/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins + (_NO_OTHER_KERNEL if kernel else "")
-    )
+    pins += _OTHER_REVISIONS % (" ".join(DRIVER_GLOBS), lock["driver"]["version"])
+    if settings["kernel"]["kernel_pin"]:
+        pins += _NO_OTHER_KERNEL
+    yield _file("/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins)
     names = [re.sub(r"([.+])", r"\\\1", name) for name, _version in packages]
     names += [re.sub(r"([.+])", r"\\\1", pattern).replace("*", ".*") for pattern in DRIVER_GLOBS]
     entries = "".join('    "%s$";\n' % name for name in names)
@@ -401,6 +401,11 @@ def _driver_pins(lock: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, str]]:
     driver = {full for full in versions if driver_version_in(full) == lock["driver"]["version"]}
     return [(" ".join(DRIVER_GLOBS), full) for full in sorted(driver)]
 
+
+#: Parts of the driver that are packaged apart have its version in another revision (nvidia-imex 580.95.05-1 beside
+#: nvidia-utils 580.95.05-1ubuntu1): whoever installs one gets that, and not the newest. Below the exact pins, for among
+#: equals the newest revision would be taken.
+_OTHER_REVISIONS = "\nPackage: %s\nPin: version %s-*\nPin-Priority: 1000\n"
 
 #: The first pin of a version counts, so these, after the exact ones, are for every kernel but the lock's: what is
 #: installed stays, and no other comes. A metapackage that no lock names (linux-generic, linux-image-amd64) would bring

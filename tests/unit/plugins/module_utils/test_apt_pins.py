@@ -36,6 +36,11 @@ REPOSITORY = (
     ("linux-libc-dev", "6.12.117-1", ""),
     ("libcuda1", "580.159.03-1", ""),
     ("libcuda1", "595.71.05-1", ""),
+    ("libcuda1", "580.159.03-1ubuntu1", ""),
+    ("nvidia-imex", "580.159.03-1ubuntu1", ""),
+    ("nvidia-imex", "595.71.05-1", ""),
+    ("nvidia-open", "580.159.03-1", "libcuda1 (>= 580.159.03)"),
+    ("nvidia-open", "595.71.05-1", "libcuda1 (>= 595.71.05)"),
 )
 #: linux-generic and linux-headers-amd64 stand for metapackages that were there before and that no lock names.
 INSTALLED = {
@@ -132,6 +137,14 @@ def test_case_061_headers_do_not_move_ahead_of_the_kernel(apt):
 def test_the_locks_own_versions_can_be_installed(apt):
     assert apt.moves("install", "--reinstall", "linux-image-%s=6.12.57-1" % KERNEL) == {
         "linux-image-" + KERNEL: "6.12.57-1"
+    }
+
+
+def test_a_part_of_the_driver_that_comes_later_is_of_the_locks_version(apt):
+    """The metapackage asks for the version or any newer, and NVLink's parts are packaged in revisions of their own."""
+    assert apt.moves("install", "nvidia-open", "nvidia-imex") == {
+        "nvidia-open": "580.159.03-1",
+        "nvidia-imex": "580.159.03-1ubuntu1",
     }
 
 

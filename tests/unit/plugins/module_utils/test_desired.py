@@ -88,7 +88,8 @@ def test_no_other_kernel_comes_by_a_metapackage_that_the_lock_does_not_name():
 def test_parts_of_the_driver_that_no_lock_names_cannot_move_either():
     """lyulyul/shine-cluster#30: libnvidia-common-460 moved, as nobody had thought of it."""
     pins = content("/etc/apt/preferences.d/goldennode")
-    (stanza,) = [pin for pin in pins.split("\n\n") if "Package: nvidia-* " in pin]
+    stanza, revisions = [pin for pin in pins.split("\n\n") if "Package: nvidia-* " in pin]
+    assert revisions.endswith("\nPin: version 580.159.03-*\nPin-Priority: 1000")
     assert "Pin: version %s-1\nPin-Priority: 1001" % DRIVER in stanza
     patterns = re.findall(r'^    "(.+)";$', content("/etc/apt/apt.conf.d/51goldennode"), re.MULTILINE)
     for name in ("libnvidia-common-460", "xserver-xorg-video-nvidia-460", "linux-modules-nvidia-580-generic"):
