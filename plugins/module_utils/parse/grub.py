@@ -23,6 +23,8 @@ _CONDITION = re.compile(r"(?:if|elif)\s+(.+?)\s*;?\s*then")
 _TEST = re.compile(r'\[\s+x?"?(\$\{?\w+\}?)"?(?:\s*(==?|!=)\s*x?"?([^"\]\s]*)"?)?\s+\]')
 _KERNEL = re.compile(r"(?:^|/)(?:vmlinu[xz]|kernel|Image)-([^/]+)$")
 _LOADS = ("linux", "linux16", "linuxefi", "module", "module2")
+#: The generator's own correction of a title that names an entry of the submenu.
+_CORRECTION = re.compile(r"""if \[ "x\$default" = ('(?:[^']|'\\'')*') \]; then default=('(?:[^']|'\\'')*'); fi;""")
 _NUMBER = re.compile(r"\s*(0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
@@ -163,7 +165,9 @@ class _Reader:
 
     def line(self, line: str) -> None:
         word = re.split(r"[\s;]", line, maxsplit=1)[0]
-        if word in ("if", "elif", "else", "fi"):
+        if _CORRECTION.match(line):
+            self._corrects(line)
+        elif word in ("if", "elif", "else", "fi"):
             self._condition(word, line)
         elif word in ("menuentry", "submenu"):
             self._opens(word, line)
@@ -196,8 +200,13 @@ class _Reader:
             self.open.pop()
             return
         self.open[-1].branch(True if word == "else" else self._holds(line))
-        if re.search(r"[\s;]fi$", line):  # a whole condition on one line
+        if re.search(r"[\s;]fi\s*;?$", line):  # a whole condition on one line
             self.open.pop()
+
+    def _corrects(self, line: str) -> None:
+        for old, new in _CORRECTION.findall(line):
+            if [self.variables.get("default", "")] == _words(old):
+                self.variables["default"] = " ".join(_words(new))
 
     def _holds(self, line: str) -> t.Optional[bool]:
         condition = _CONDITION.match(line)

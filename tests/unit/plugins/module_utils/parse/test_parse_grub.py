@@ -87,6 +87,16 @@ def test_the_words_on_the_command_line():
     assert menu.entries[0].arguments == ("root=/dev/sda1", "ro", "iommu=pt", "quiet")
 
 
+def test_a_title_of_the_submenu_is_corrected_by_the_generator():
+    """Its own words where GRUB_DEFAULT is such a title, and for one with a quote."""
+    title = "Debian GNU/Linux, with Linux " + OLD
+    line = "if [ \"x$default\" = '%s' ]; then default='%s'; fi;"
+    text = with_default(title) + line % ("It'\\''s another", "1") + line % (title, OLD_BY_TITLE) + "\n"
+    assert started(text)[1] == OLD
+    assert started(text.replace('set default="%s"' % title, 'set default="It\'s another"'))[1] == NEW
+    assert started(text + "menuentry 'mine' --id mine {\n linux /vmlinuz-1.0\n}\n")[1] == OLD
+
+
 def test_an_entry_that_depends_on_what_is_not_known():
     """The entry for the firmware's settings is there on EFI only: counted past, nobody knows which is which."""
     text = WRITTEN + "menuentry 'mine' --id mine {\n linux /vmlinuz-1.0\n}\n"
