@@ -10,7 +10,7 @@ import typing as t
 
 from poollib import Node, Pool, bed
 
-OLD, NEW = "580.159.03", "595.71.05"
+OLD, NEW = "580.159.03", "580.178.04"
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 LOADED = "cat /sys/module/nvidia/version"
 
