@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boots next, and what loads without a boot: a new driver is loaded anew by consent, where nothing uses the old."""
+"""What boots next, and what loads without a boot: a new driver by consent, where nothing uses the old one."""
 
 from __future__ import annotations
 

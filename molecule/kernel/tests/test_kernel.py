@@ -27,6 +27,12 @@ def test_the_module_is_blacklisted_on_disk(host, module):
     assert "install %s /bin/false\n" % module in text
 
 
+def test_dracut_would_leave_the_modules_out_too(host):
+    text = host.file("/etc/dracut.conf.d/goldennode.conf").content_string
+    assert all(" %s " % module in text for module in MODULES)
+    assert BLACKLIST in text
+
+
 def test_the_blacklist_is_inside_the_initramfs_of_every_kernel(host, kernels):
     """By the distribution's own reader, not by ours."""
     for kernel in kernels:
