@@ -64,3 +64,35 @@ def test_an_idle_driver_is_upgraded_and_loaded_anew_without_a_reboot(golden_a10:
 
     bed("reboot", node.name)
     node.wait("golden after a reboot", node.is_golden)
+
+
+def test_the_kernel_of_the_lock_boots_next_whatever_the_users_default_is(golden_a10: Pool) -> None:
+    """His own setting stays where it is. A word for the kernel's command line comes into force by one reboot."""
+    (node,) = golden_a10.nodes
+    release, boot = node.ssh("uname -r").stdout.strip(), node.ssh(BOOT_ID).stdout
+    kernels = node.ssh("ls /boot | sed -n 's/^vmlinuz-//p'").stdout.split()
+    other = next(kernel for kernel in kernels if kernel != release)
+    title = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux " + other
+    node.ssh("echo 'GRUB_DEFAULT=\"%s\"' >> /etc/default/grub && update-grub" % title)
+
+    looked = golden_a10.verify()
+    assert looked.report[node.name]["layer"] == "host_driver", looked.output
+    assert "The next boot does not start the lock's kernel" in looked.report[node.name]["reason"]
+
+    run = golden_a10.site(**NO_REBOOT)
+    assert run.rc == 0, run.output
+    assert node.ssh(BOOT_ID).stdout == boot
+    assert title in node.ssh("cat /etc/default/grub").stdout
+
+    golden_a10.write_inventory({"kernel_arguments": ["iommu=pt"]})
+    run = golden_a10.site()
+    assert run.rc == 0, run.output
+    assert node.ssh("uname -r").stdout.strip() == release
+    assert node.ssh(BOOT_ID).stdout != boot
+    assert "iommu=pt" in node.ssh("cat /proc/cmdline").stdout.split()
+    again = golden_a10.site()
+    assert again.recap(node.name)["changed"] == 0, again.output
+
+    golden_a10.write_inventory()
+    assert golden_a10.site(**NO_REBOOT).rc == 0
+    assert "iommu=pt" not in node.ssh("cat /boot/grub/grub.cfg").stdout
