@@ -153,29 +153,11 @@ class _Judge:
 
     def _of_distribution(self, entry: AptSource) -> t.Optional[Misfit]:
         """The distribution's own entry is never touched: where apt would refuse it, the bundle must follow it."""
-        clash = next(
-            (
-                (repository, ours)
-                for repository in repositories(entry)
-                for ours in [self._wanted.get(repository)]
-                if ours is not None and self._refused(entry, ours)
-            ),
-            None,
-        )
-        if clash is None:
-            return None
-        (place, suite), ours = clash
-        cause = "The bundle's %s names the distribution's own repository %s %s with another Signed-By than %s." % (
-            _name(ours.file),
-            place,
-            suite,
-            entry.place,
-        )
-        keyring = ours.signed_by if ours.signed_by.startswith("/") else "the distribution's keyring"
-        fix = "Put Signed-By: %s into that entry, as newer releases of the distribution have it." % keyring
-        if _SHIPPED_KEYRING.fullmatch(entry.signed_by):
-            fix = "In the bundle, give that source keyring: %s, as the node's own entry has it." % entry.signed_by
-        return Misfit(entry, "Signed-By as the bundle's, %s" % ours.signed_by, cause, fix, False, follows=True)
+        for repository in repositories(entry):
+            ours = self._wanted.get(repository)
+            if ours is not None and self._refused(entry, ours):
+                return _clash(entry, repository, ours)
+        return None
 
     def _refused(self, entry: AptSource, ours: AptSource) -> bool:
         if entry.signed_by == ours.signed_by:
@@ -184,6 +166,19 @@ class _Judge:
             return True
         later = entry.file != MAIN_FILE and entry.file > ours.file
         return later and not self._platform.startswith(_LENIENT)
+
+
+def _clash(entry: AptSource, repository: t.Tuple[str, str], ours: AptSource) -> Misfit:
+    cause = "The bundle's %s names the distribution's own repository %s %s with another Signed-By than %s." % (
+        _name(ours.file),
+        *repository,
+        entry.place,
+    )
+    keyring = ours.signed_by if ours.signed_by.startswith("/") else "the distribution's keyring"
+    fix = "Put Signed-By: %s into that entry, as newer releases of the distribution have it." % keyring
+    if _SHIPPED_KEYRING.fullmatch(entry.signed_by):
+        fix = "In the bundle, give that source keyring: %s, as the node's own entry has it." % entry.signed_by
+    return Misfit(entry, "Signed-By as the bundle's, %s" % ours.signed_by, cause, fix, False, follows=True)
 
 
 def repositories(entry: AptSource) -> t.List[t.Tuple[str, str]]:
