@@ -101,7 +101,7 @@ class Download:
 def downloads(text: str) -> t.Dict[str, Download]:
     """``apt-get download --print-uris``, by ``name=version``."""
     found: t.Dict[str, Download] = {}
-    for match in re.finditer(r"^'\S+' (\S+?)_(\S+)_(\S+)\.deb (\d+)(?: (\w+):(\S+))?$", text, re.MULTILINE):
+    for match in re.finditer(r"^'\S+' ([^\s/]+?)_([^\s/]+)_([^\s/]+)\.deb (\d+)(?: (\w+):(\S+))?$", text, re.MULTILINE):
         name, version, architecture, size, kind, digest = match.groups()
         file = "%s_%s_%s.deb" % (name, version, architecture)
         sha256 = digest.lower() if kind == "SHA256" and re.fullmatch(r"[0-9a-fA-F]{64}", digest) else ""

@@ -35,10 +35,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 #: Nothing asks, and nothing restarts services: that is done by consent, in its place.
 _ENVIRONMENT = ("DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_SUSPEND=1")
 #: A server that says nothing is given up; one that says little is ended by the limit for the whole command.
-_NETWORK = (
-    *("-o", "Acquire::http::Timeout=30", "-o", "Acquire::https::Timeout=30", "-o", "Acquire::Retries=1"),
-    *("-o", "Acquire::Languages=none"),
-)
+_NETWORK = ("-o", "Acquire::http::Timeout=30", "-o", "Acquire::https::Timeout=30", "-o", "Acquire::Retries=1")
 _EXACT = ("--yes", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages")
 _CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
 #: apt keeps a cache of its lists; a simulation that writes it would not only look.

@@ -204,7 +204,8 @@ class _Run:
         return Outcome(tuple(dict.fromkeys(changes)), *_difference(before, after))
 
     def _finish(self, state: State) -> State:
-        if not state.interrupted and not state.unfinished:
+        """What is replaced anyway is left alone: a module that does not build takes minutes to fail again."""
+        if not state.interrupted and all(self._is_replaced(state, name) for name in state.unfinished):
             return state
         failure: t.Optional[PackageManagerError] = None
         try:
@@ -222,6 +223,11 @@ class _Run:
                 % (self._words(failure), ": %s." % what if what else ".")
             )
         return after
+
+    def _is_replaced(self, state: State, name: str) -> bool:
+        """Whether the transaction puts another version of it, or nothing, in its place."""
+        wanted = self._request.packages.get(name, state.packages[name].version)
+        return wanted != state.packages[name].version or name in self._plan(state).left
 
     def _repairs(self, name: str) -> bool:
         """Whether a run replaces this package: here, or in its own axis, so that it does not stand in the way."""
@@ -306,6 +312,7 @@ class _Run:
             for name, version in sorted(effect.installs.items())
             if name in state.held
             and name not in order.packages
+            and axis_of(bare(name)) is None  # those are of the lock, whose pin says to which version
             and (name not in state.packages or state.packages[name].version != version)
         ]
         if moved:

@@ -135,7 +135,7 @@ def main() -> None:
             "packages": {"type": "dict", "required": True},
             "hold": {"type": "bool", "default": True},
             "may_remove": {"type": "list", "elements": "str", "default": []},
-            "keep": {"type": "dict", "no_log": False},
+            "keep": {"type": "dict"},
             "dkms": {
                 "type": "dict",
                 "options": {
