@@ -25,15 +25,19 @@ description:
   - Everything is downloaded before dpkg begins, within a time limit. A package whose version no repository has any more
     is installed from the file that was kept when it was installed first.
   - A failure says cause and fix and in which state the node is. Nothing is forced, unheld or trusted to get over it.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and tell what would be changed.
     support: full
     details:
       - The index is not read. What would be removed is told where the index already has all versions.
   diff_mode:
-    description: Returns the version and the hold of each package that differs, before and after.
     support: full
+    details:
+      - Version and hold of each package that differs, before and after.
+  platform:
+    platforms: debian
 options:
   packages:
     description: Full version by package name, as the lock has it.
