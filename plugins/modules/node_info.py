@@ -103,6 +103,7 @@ evidence:
       type: dict
     sources:
       description: Reading of the entries of the package sources (apt), with file and line.
+      type: dict
     kept_packages:
       description: Reading of the package files that are kept for going back, and of the packages of the lock before.
       type: dict

@@ -72,5 +72,7 @@ def test_arguments_that_cannot_be(ask, arguments, message):
 def test_the_documentation_tells_every_reading_and_scope():
     returned = yaml.safe_load(node_info.RETURN)
     assert set(returned["evidence"]["contains"]) == {field.name for field in dataclasses.fields(Evidence)}
+    for name, described in returned["evidence"]["contains"].items():
+        assert {"description", "type"} <= set(described), name
     assert set(returned["capture"]["contains"]) == set(recorded.Node().capture)
     assert yaml.safe_load(node_info.DOCUMENTATION)["options"]["scope"]["choices"] == list(SCOPES)
