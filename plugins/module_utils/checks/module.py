@@ -115,10 +115,8 @@ def loaded(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     disk_version = disk.value.version if disk.value else None
     image = blockers.loaded_from_initramfs(evidence, driver.version)
     if image:
-        cause = "Module %s was loaded from %s, which still holds it: a reboot alone would load it again." % (
-            driver.version,
-            image,
-        )
+        holds = "which still holds it: a reboot alone would load it again"
+        cause = "Module %s was loaded from %s, %s." % (driver.version, image, holds)
         fix, repair = RUN_SITE, "roles"
     elif disk.known and disk_version != want:
         cause = "Module %s is loaded, and the disk has not the lock's either." % driver.version
