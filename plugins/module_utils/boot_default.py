@@ -64,12 +64,17 @@ def apply(
     if not due or check_mode:
         return result
     wrong = _write(system, before, after, kernel, arguments, timeout)
+    if wrong and kernel is not None and _default_for(system, found, kernel):
+        # The ids may be others now: of settings of the user's that were not in force yet.
+        again = _content(system, found, kernel, arguments)
+        if again != after:
+            after, wrong = again, _write(system, after, again, kernel, arguments, timeout)
     if wrong:
         raise BootError("%s. %s" % (wrong, _put_back(system, before, timeout)))
     if after is None:
         system.remove(probe.DROP_IN)
     now = known(probe.boot_default(system)) or found
-    return dataclasses.replace(result, kernel=now.kernel, entry=now.entry)
+    return dataclasses.replace(result, kernel=now.kernel, entry=now.entry, after=after or "")
 
 
 def _due(

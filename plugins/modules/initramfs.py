@@ -19,7 +19,9 @@ description:
   - What was built from what is recorded in C(/var/lib/goldennode/initramfs.json) after each success, kernel by kernel.
     A run that was killed half-way is finished by the next one; nothing depends on what changed in this run.
   - A kernel that has no initramfs boots without one, and gets none.
-  - Each new image is read back. One that still holds nouveau without a blacklist for it is an error.
+  - Each new image is read back. One that still holds nouveau without a blacklist for it is an error, and so is one that
+    holds another nvidia module than the disk of its kernel, since each boot would load that one. The file that puts it
+    in is named as far as it can be found.
   - Uses C(update-initramfs) where initramfs-tools owns it, else C(dracut).
 attributes:
   check_mode:

@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
 OLD, NEW = "6.12.48+deb13-amd64", "6.12.57+deb13-amd64"
 DISK = "6c3b5a1e-2f0d-4b7a-9c55-0d7f3f6b2a11"
+FLAT = fixtures.text("grub_mkconfig-2.12-flat-debian13.txt")
 WRITTEN = fixtures.text("grub_mkconfig-2.12-debian13.txt")
 CONFIG, DROP_IN = "/boot/grub/grub.cfg", "/etc/default/grub.d/zz-goldennode.cfg"
 PINNED = boot_default.HEADER + 'GRUB_DEFAULT="gnulinux-advanced-%s>gnulinux-%s-advanced-%s"\n' % (DISK, OLD, DISK)
@@ -94,7 +95,8 @@ class Node(System):
                     default = value
                 else:
                     words = value.replace("$GRUB_CMDLINE_LINUX", words)
-        text = WRITTEN.replace('set default="0"', 'set default="%s"' % default)
+        flat = "GRUB_DISABLE_SUBMENU=y" in self.text("/etc/default/grub")
+        text = re.sub('set default="[0g][^"]*"', 'set default="%s"' % default, FLAT if flat else WRITTEN)
         return text.replace(" ro  quiet", " ro %s quiet" % words)
 
 
@@ -189,6 +191,15 @@ def test_the_users_own_default_is_neither_followed_nor_edited(node):
     node.put("/etc/default/grub.d/50-cloudimg-settings.cfg", "GRUB_DEFAULT=saved\n")
     assert apply(node).kernel == OLD
     assert node.text("/etc/default/grub") == mine
+
+
+def test_a_setting_of_the_users_that_was_not_in_force_yet(node):
+    """Without submenus the entry has another way to it, which is known only after the first update."""
+    node.put("/etc/default/grub", "GRUB_DISABLE_SUBMENU=y\n")
+    result = apply(node)
+    assert (result.kernel, node.updates) == (OLD, 2)
+    assert node.text(DROP_IN) == result.after == PINNED.replace("gnulinux-advanced-%s>" % DISK, "")
+    settled(node)
 
 
 def test_another_lock_has_another_kernel(node):
