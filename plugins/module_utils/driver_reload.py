@@ -47,7 +47,7 @@ class Result:
 def reload(system: System, timeout: float, check_mode: bool = False) -> Result:
     """``timeout`` is in seconds, for each command that stops, unloads, loads or starts."""
     loaded = [name for name in MODULES if known(system.stat("/sys/module/" + name)) is not None]
-    active = [unit for unit in SERVICES if _is_active(system, unit)]
+    active = [unit for unit in SERVICES if _is(system, "active", unit)]
     refused = "the module nvidia is not loaded" if "nvidia" not in loaded else _used(system, loaded, active)
     if refused or check_mode:
         return Result(check_mode and not refused, False, refused)
@@ -62,7 +62,9 @@ class _Reload:
         self._timeout = timeout
         self._loaded = loaded
         self._active = active
-        self._cdi = _is_active(system, _CDI_WATCH)
+        # One that is enabled and does not run has failed for the old driver's sake, and would run after a reboot.
+        self._wanted = [unit for unit in SERVICES if unit in active or _is(system, "enabled", unit)]
+        self._cdi = _is(system, "active", _CDI_WATCH)
 
     def run(self) -> Result:
         gone: t.List[str] = []
@@ -97,7 +99,7 @@ class _Reload:
             failed += self._do(["systemctl", "restart", LOADER])
             # In the order in which they need each other; the loader has brought in two of them.
             failed += [words for name in reversed(gone) for words in self._do(["modprobe", name.replace("_", "-")])]
-        for unit in reversed(self._active):
+        for unit in reversed(self._wanted if gone else self._active):
             failed += self._do(["systemctl", "start", unit])
         if gone and self._cdi:
             failed += self._do(["systemctl", "restart", _CDI])
@@ -108,11 +110,12 @@ class _Reload:
         return [] if command.rc == 0 else [said(command)]
 
 
-def _is_active(system: System, unit: str) -> bool:
-    command = system.run(["systemctl", "is-active", unit], _ASK_SECONDS)
+def _is(system: System, state: str, unit: str) -> bool:
+    """:arg state: active or enabled"""
+    command = system.run(["systemctl", "is-" + state, unit], _ASK_SECONDS)
     if command.error is not None:
         raise SystemFailure(command.error)
-    return command.rc == 0
+    return command.stdout.strip() == state
 
 
 def _used(system: System, loaded: t.Sequence[str], services: t.Sequence[str]) -> str:

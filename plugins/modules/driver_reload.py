@@ -19,7 +19,8 @@ description:
   - Does so only where nothing uses the GPUs. A process that has a device node open is named with its number, and so is
     another module that needs the driver. All of that is asked before anything is taken out.
   - C(nvidia-persistenced), C(nvidia-fabricmanager) and C(nvidia-dcgm) are stopped for it where they run, and started
-    again whatever happens. C(goldennode-uvm.service) loads the driver and makes its device nodes.
+    again whatever happens; those that are enabled and did not run are started with the new driver.
+    C(goldennode-uvm.service) loads the driver and makes its device nodes.
   - A refusal is no failure of the module. RV(refused) says why, and a reboot is then the way.
   - What lives in the driver alone is lost, as by a reboot. MIG instances, clocks and power limits must be set anew.
 attributes:

@@ -30,6 +30,7 @@ class Node:
         self.modules = {"nvidia": ["nvidia_uvm"], "nvidia_uvm": []}  # name: who holds it
         self.refcnt = {}
         self.active = {PERSISTENCED}
+        self.enabled = {PERSISTENCED}
         self.processes = {}  # pid: (comm, cgroup, numbers of the nodes that it has open)
         self.failing = {}  # beginning of a command: what is said by it
         self.raising = ""
@@ -82,7 +83,9 @@ class Node:
         words = tuple(argv)
         line = " ".join(words)
         if words[:2] == ("systemctl", "is-active"):
-            return Command("host", words, 0 if words[2] in self.active else 3)
+            return Command("host", words, *((0, "active\n") if words[2] in self.active else (3, "failed\n")))
+        if words[:2] == ("systemctl", "is-enabled"):
+            return Command("host", words, 0, "enabled\n" if words[2] in self.enabled else "static\n")
         self.ran.append(line)
         if self.raising and line.startswith(self.raising):
             raise RuntimeError(line)
@@ -124,8 +127,16 @@ def test_the_modules_are_taken_out_and_loaded_anew(node):
     ]
 
 
+def test_an_enabled_service_that_failed_with_the_old_driver_is_started_with_the_new(node):
+    node.active.clear()
+    del node.processes["40"]
+    assert reload(node, 60).stopped == ()
+    assert node.ran[-1] == "systemctl start " + PERSISTENCED
+
+
 def test_services_that_did_not_run_are_not_started(node):
     node.active.clear()
+    node.enabled.clear()
     del node.processes["40"]
     assert reload(node, 60).stopped == ()
     assert not any(line.startswith(("systemctl stop", "systemctl start")) for line in node.ran)
