@@ -160,7 +160,7 @@ class _Run:
         self._timeout = timeout
         self._store = Store(system)
         self._warnings: t.List[str] = []
-        self._changes: t.List[str] = []
+        self._changes: t.Dict[str, str] = {}
 
     def run(self, check_mode: bool) -> Outcome:
         before = self._manager.state()
@@ -169,24 +169,29 @@ class _Run:
         state = self._finish(before)
         plan = self._plan(state)
         if plan.transaction:
-            self._changes += told(
-                dataclasses.replace(plan, left=(), release=()), state.packages, self._request.packages
-            )
+            self._tell(told(PackagePlan(install=plan.install, hold=plan.hold), state.packages, self._request.packages))
             state = self._transact(state, plan)
         self._prove_module()
         self._hold(state)
         after = self._manager.state()
         self._read_back(after)
-        return Outcome(tuple(dict.fromkeys(self._changes)), *_difference(before, after), tuple(self._warnings))
+        return Outcome(tuple(self._changes.values()), *_difference(before, after), tuple(self._warnings))
 
     def _plan(self, state: State) -> PackagePlan:
         return package_plan(state.packages, self._request.packages, state.held, self._request.hold)
+
+    def _tell(self, sentences: t.Iterable[str]) -> None:
+        """One sentence for each package: that it is held as well goes without saying where more was done to it."""
+        for sentence in sentences:
+            name, _colon, what = sentence.partition(": ")
+            if name not in self._changes or not what.startswith("hold "):
+                self._changes[name] = sentence
 
     # --- before -------------------------------------------------------------------------------------------------------
 
     def _predict(self, before: State) -> Outcome:
         plan = self._plan(before)
-        changes = _finishing(before, plan.install)
+        self._tell(_finishing(before, plan.install))
         order: t.Optional[Order] = None
         effect = Effect({}, {})
         if plan.transaction and not before.interrupted and not before.unfinished:
@@ -196,12 +201,12 @@ class _Run:
             if not missing:
                 order, effect = found, self._effect(before, found)
         if order is None:
-            changes += told(plan, before.packages, self._request.packages)
+            self._tell(told(plan, before.packages, self._request.packages))
         else:
-            changes += told(dataclasses.replace(plan, left=()), before.packages, self._request.packages)
-            changes += _besides(before, plan, order, effect)
+            self._tell(told(dataclasses.replace(plan, left=()), before.packages, self._request.packages))
+            self._tell(_besides(before, plan, order, effect))
         after = _predicted(before, plan, self._request, order, effect)
-        return Outcome(tuple(dict.fromkeys(changes)), *_difference(before, after))
+        return Outcome(tuple(self._changes.values()), *_difference(before, after))
 
     def _finish(self, state: State) -> State:
         """What is replaced anyway is left alone: a module that does not build takes minutes to fail again."""
@@ -214,7 +219,7 @@ class _Run:
             failure = error
         after = self._manager.state()
         if after.packages != state.packages or after.interrupted != state.interrupted:
-            self._changes += _finishing(state)
+            self._tell(_finishing(state))
         left = [name for name in after.unfinished if not self._repairs(name)]
         if failure and (after.interrupted or left):
             what = "; ".join("%s is %s" % (name, after.packages[name].status) for name in left)
@@ -250,7 +255,7 @@ class _Run:
         self._step(lambda: self._manager.fetch(order), unread + "Nothing was changed.")
         self._keep(state)
         self._install(order, effect)
-        self._changes += _besides(state, plan, order, effect)
+        self._tell(_besides(state, plan, order, effect))
         return self._manager.state()
 
     def _order(self, plan: PackagePlan, refreshed: Refreshed) -> t.Tuple[Order, t.Dict[str, t.Tuple[str, ...]]]:
@@ -423,7 +428,7 @@ class _Run:
         if self._has_module(dkms):
             return
         command = self._system.run(["dkms", "autoinstall", "-k", dkms.kernel], self._timeout)
-        self._changes.append("module nvidia %s: build for kernel %s" % (dkms.version, dkms.kernel))
+        self._tell(["module nvidia %s: build for kernel %s" % (dkms.version, dkms.kernel)])
         if self._has_module(dkms):
             return
         text = command.stdout + command.stderr
@@ -464,15 +469,8 @@ class _Run:
             self._step(lambda: self._manager.hold(plan.hold), self._what_is_not_held)
         if plan.release:
             self._step(lambda: self._manager.release(plan.release), "")
-        # A package that was just installed is told as one change, hold included.
-        already = {change.partition(":")[0] for change in self._changes}
-        self._changes += [
-            change
-            for change in told(
-                PackagePlan(hold=plan.hold, release=plan.release), state.packages, self._request.packages
-            )
-            if change.partition(":")[0] not in already
-        ]
+        done = PackagePlan(hold=plan.hold, release=plan.release)
+        self._tell(told(done, state.packages, self._request.packages))
 
     @property
     def _what_is_not_held(self) -> str:

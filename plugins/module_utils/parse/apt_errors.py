@@ -225,7 +225,8 @@ def skipped_for_headers(text: str) -> t.Optional[str]:
 
 def _ruled(rule: _Rule, text: str) -> Trouble:
     lines = _telling(text)
-    line = next((line for line in lines if rule.pattern.search(line)), lines[0] if lines else "")
+    matching = (line for line in (*lines, *text.splitlines()) if rule.pattern.search(line))
+    line = next(matching, lines[0] if lines else "")
     cause, fix = rule.cause, rule.fix
     if rule.kind == LOCKED:
         cause += _holder(text)

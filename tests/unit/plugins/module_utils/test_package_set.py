@@ -591,7 +591,7 @@ def test_a_failing_postinst_says_what_is_there_and_the_next_run_goes_on(node):
     assert "nvidia-smi is half-configured" in message
     assert node.held() == ["libcuda1", "nvidia-kernel-open-dkms"]  # nobody moves what is right
     node.broken.clear()
-    assert apply(node, SET_A).changed
+    assert apply(node, SET_A).changes == ("nvidia-smi: is half-configured; finish it",)
     assert node.versions() == SET_A
     assert node.held() == sorted(NAMES)
 

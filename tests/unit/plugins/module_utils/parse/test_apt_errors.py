@@ -200,7 +200,7 @@ E: Unable to correct problems, you have held broken packages.
             "dpkg: error processing archive /var/cache/apt/archives/x.deb (--unpack):\n cannot copy extracted data for "
             "'./usr/lib/x' to '/usr/lib/x.dpkg-new': failed to write (No space left on device)\n",
             apt_errors.SPACE,
-            "the disk is full",
+            "the disk is full (apt says: cannot copy extracted data for './usr/lib/x' to",
             "Make room",
         ),
         (
