@@ -130,8 +130,7 @@ def _publish_keys(content: Path, key: str) -> None:
 
 def _published(part: Path) -> t.Dict[str, t.List[str]]:
     versions: t.Dict[str, t.List[str]] = {}
-    index = part / "dists" / repository.SUITE / "main/binary-amd64/Packages"
-    for stanza in index.read_text(encoding="utf-8").split("\n\n"):
+    for stanza in repository.read_index(part):
         fields = dict(line.split(": ", maxsplit=1) for line in stanza.splitlines() if ": " in line)
         versions.setdefault(fields["Package"], []).append(fields["Version"])
     return versions
@@ -172,8 +171,8 @@ def start(network: str) -> None:
     docker(
         *("run", "--detach", "--name", CONTAINER, "--label", "content=%s" % content, "--network", network),
         *("--network-alias", HOST_NAME, "--hostname", HOST_NAME, "--restart", "unless-stopped"),
-        *("--volume", "%s:/srv:ro" % content, "--volume", "%s:/serve.py:ro" % (VENDOR / "serve.py")),
-        *(IMAGE, "python3", "/serve.py"),
+        *("--volume", "%s:/srv:ro" % content, "--volume", "%s:/vendor:ro" % VENDOR),
+        *("--volume", "%s:/keyring:ro" % KEYRING, IMAGE, "python3", "-B", "/vendor/serve.py"),
     )
     _forget_all_but(content)
     say("%s: up after %.0f s" % (HOST_NAME, time.monotonic() - started))

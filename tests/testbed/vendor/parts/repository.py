@@ -22,12 +22,23 @@ def index(repository: Path, origin: str) -> None:
     debs = sorted(repository.glob("pool/*.deb"))
     if not debs:
         raise VendorError("there is no package below %s" % (repository / "pool"))
-    packages = "\n".join(_stanza(deb, repository) for deb in debs).encode()
+    write_index(repository, [stanza(deb, repository) for deb in debs], origin)
+
+
+def write_index(repository: Path, stanzas: t.Sequence[str], origin: str) -> None:
+    """Packages of these stanzas, and an unsigned Release."""
+    packages = "\n".join(stanzas).encode()
     target = repository / "dists" / SUITE / _INDEX_DIRECTORY
     target.mkdir(parents=True, exist_ok=True)
     (target / "Packages").write_bytes(packages)
     (target / "Packages.gz").write_bytes(gzip.compress(packages, 6, mtime=EPOCH))
     _write_release(repository / "dists" / SUITE, origin)
+
+
+def read_index(repository: Path) -> t.List[str]:
+    """The stanzas of Packages."""
+    text = (repository / "dists" / SUITE / _INDEX_DIRECTORY / "Packages").read_text(encoding="utf-8")
+    return [part.rstrip("\n") + "\n" for part in text.split("\n\n")]
 
 
 def sign(repository: Path, keyring: Path, key: str) -> None:
@@ -57,7 +68,8 @@ def export_key(keyring: Path, key: str, target: Path) -> None:
     target.write_text(run("gpg", "--homedir", keyring, "--batch", "--armor", "--export", key), encoding="ascii")
 
 
-def _stanza(deb: Path, repository: Path) -> str:
+def stanza(deb: Path, repository: Path) -> str:
+    """What Packages says of a package below ``repository``."""
     content = deb.read_bytes()
     return "%sFilename: %s\nSize: %d\nSHA256: %s\n" % (
         run("dpkg-deb", "--field", deb),
