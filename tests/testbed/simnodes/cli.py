@@ -75,8 +75,15 @@ def _exec(arguments: argparse.Namespace) -> None:
     os.execvp("docker", ["docker", "exec", nodes.container(arguments.node), *arguments.words])
 
 
+def _fault(arguments: argparse.Namespace) -> None:
+    if arguments.node == "vendor":
+        vendor.switch(arguments.fault, arguments.state, arguments.words)
+    else:
+        faults.switch(arguments.node, arguments.fault, arguments.state, arguments.words)
+
+
 def _boot(arguments: argparse.Namespace) -> None:
-    nodes.boot(arguments.node, arguments.kernel)
+    nodes.boot(arguments.node, arguments.kernel, arguments.once)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,9 +121,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
 
     known = "; ".join("%s: %s" % item for item in faults.FAULTS.items())
-    sub = add("fault", lambda a: faults.switch(a.node, a.fault, a.state, a.words), "switch a fault on or off. " + known)
-    sub.add_argument("node")
-    sub.add_argument("fault", choices=faults.FAULTS)
+    vendors = "; ".join("%s: %s" % item for item in vendor.FAULTS.items())
+    sub = add("fault", _fault, "switch a fault on or off. Of a node: %s. Of `vendor`: %s." % (known, vendors))
+    sub.add_argument("node", help="a node, or `vendor`")
+    sub.add_argument("fault")
     sub.add_argument("state", choices=("on", "off"))
     sub.add_argument("words", nargs="*", help="which GPU (default 0), and how")
     sub = add("damage", lambda a: faults.damage(a.node, a.damage), "break what the roles can repair")
@@ -125,9 +133,15 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = add("reboot", lambda a: nodes.reboot(a.node), "systemctl reboot, and wait for the node")
     sub.add_argument("node")
-    sub = add("boot", _boot, "choose the kernel of this and all later boots, and reboot")
+    sub = add("boot", _boot, "choose the kernel of this and all later boots at the boot loader's menu, and reboot")
     sub.add_argument("node")
-    sub.add_argument("--kernel", required=True, metavar="RELEASE")
+    which = sub.add_mutually_exclusive_group(required=True)
+    which.add_argument("--kernel", metavar="RELEASE")
+    which.add_argument("--default", dest="kernel", action="store_const", const=None, help="leave it to GRUB again")
+    sub.add_argument("--once", action="store_true", help="for this boot only")
+    sub = add("enrol", lambda a: nodes.enrol(a.node, a.certificate), "confirm a key at the console of the next boot")
+    sub.add_argument("node")
+    sub.add_argument("certificate", nargs="?", help="DER file in the node; without it, what mokutil asked for")
     sub = add("kernel-list", lambda a: print("\n".join(nodes.kernels(a.node))), "kernels that a node can boot")
     sub.add_argument("node")
 

@@ -17,12 +17,15 @@ FAULTS = {
     "gpu-lost": "[INDEX [values]] the GPU fell off the bus; with `values` only each value says so",
     "gpu-not-initialised": "[INDEX] the module could not start the GPU",
     "smi-hang": "nvidia-smi hangs, and a grandchild of it keeps its pipe open",
+    "secure-boot": "[disabled] the machine has UEFI firmware, which lets only signed modules in (next boot)",
+    "vfio": "[INDEX...] vfio-pci takes the GPU before any other driver (next boot)",
+    "vgpu-guest": "[INDEX...] the GPU is a virtual one: what a guest finds in its configuration space (next boot)",
 }
 
 #: What the roles can repair: scripts that run in the node.
 SCRIPTS = TESTBED / "damage"
 DAMAGE = tuple(sorted(path.stem for path in SCRIPTS.glob("*.sh")))
-TAKES_A_REBOOT = ("device-mode-0600", "nouveau-loaded")
+TAKES_A_REBOOT = ("device-mode-0600", "nouveau-loaded", "stale-module-in-initramfs")
 
 DIRECTORY = "/etc/simgpu/faults"
 

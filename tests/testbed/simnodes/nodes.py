@@ -219,13 +219,20 @@ def reboot(node: str) -> None:
     wait_for_ssh(node)
 
 
-def boot(node: str, kernel: str) -> None:
-    """Choose the kernel of the next boot and of all later ones, and reboot."""
+def boot(node: str, kernel: t.Optional[str], once: bool = False) -> None:
+    """Choose the kernel of the next boot, and unless ``once`` of all later ones, and reboot; None: leave it to GRUB."""
     known = kernels(node)
-    if kernel not in known:
+    if kernel is not None and kernel not in known:
         raise TestbedError("%s has no kernel %s; it has: %s" % (node, kernel, ", ".join(known)))
-    execute(node, "sh", "-ec", 'echo "$0" > /etc/simgpu/boot-kernel', kernel)
+    choice = "%s%s" % (kernel or "", " once" if once else "")
+    execute(node, "sh", "-ec", 'echo "$0" > /etc/simgpu/boot-kernel', choice)
     reboot(node)
+
+
+def enrol(node: str, certificate: t.Optional[str]) -> None:
+    """Be the person at the console of the next boot: let in what mokutil asked for, or a certificate of the node."""
+    existing(node)
+    execute(node, "simkernel", "enrol", *([certificate] if certificate else []))
 
 
 def wait_for_ssh(node: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,16 +15,17 @@ import time
 import typing as t
 from pathlib import Path
 
-from . import modules, nvidia, views
+from . import firmware, grub, modules, nvidia, views
 from .machine import (
+    BOOT_KERNEL,
     FAULTS,
     KEPT_FAULTS,
     KERNEL_LOG,
     RUN,
     STARTED,
+    faulty_gpus,
     installed_kernels,
     log,
-    next_kernel,
     present_devices,
     running_kernel,
 )
@@ -36,23 +38,63 @@ def boot(arguments: t.Sequence[str]) -> t.NoReturn:
     RUN.mkdir(parents=True)
     STARTED.write_text("%f" % time.monotonic())
     KERNEL_LOG.touch()
-    kernel = next_kernel()
-    views.mount_all(kernel)
-    log("Linux version %s (simulated)" % kernel, "Command line: %s" % Path("/proc/cmdline").read_text().strip())
+    entry = _entry_to_boot()
+    kernel = entry.kernel
+    views.mount_all(kernel, entry.command_line)
+    views.show_disk()
+    firmware.start()
+    log("Linux version %s (simulated)" % kernel, "Command line: %s" % entry.command_line)
     _copy_faults()
     views.show_pci()
-    _initramfs_stage(kernel)
+    _give_to_vfio(kernel)
+    _initramfs_stage(kernel, entry.initrd)
     init = list(arguments) or ["/sbin/init"]
     os.execv(init[0], init)
 
 
-def _initramfs_stage(kernel: str) -> None:
+def _entry_to_boot() -> grub.Entry:
+    """What a person at the menu chose, else the boot loader's default, else the newest kernel that is no cloud's."""
+    kernels = installed_kernels()
+    kernel, once = _chosen()
+    if kernel in kernels:
+        if once:
+            BOOT_KERNEL.unlink()
+        entry = grub.entry_of(kernel)
+    else:
+        entry = grub.choose()
+        kernel = ([release for release in kernels if "cloud" not in release] or kernels)[-1]
+    if entry is None:
+        path = "/boot/vmlinuz-" + kernel
+        entry = grub.Entry(kernel, linux=[path, "root=/dev/sda1", "ro", "quiet"], initrd="/boot/initrd.img-" + kernel)
+    if not Path(entry.linux[0]).exists():
+        print("error: file `%s' not found.\nPress any key to continue..." % entry.linux[0], file=sys.stderr, flush=True)
+        signal.pause()
+    return entry
+
+
+def _chosen() -> t.Tuple[str, bool]:
+    kernel, *more = (BOOT_KERNEL.read_text().split() if BOOT_KERNEL.exists() else []) or [""]
+    return kernel, more == ["once"]
+
+
+def _give_to_vfio(kernel: str) -> None:
+    """vfio-pci takes GPUs that are meant for virtual machines before any other driver can."""
+    indexes = faulty_gpus("vfio")
+    if not indexes:
+        return
+    _load(modules.resolve("-S", kernel, "vfio-pci").stdout, kernel)
+    for device in present_devices():
+        if device.index in indexes:
+            views.bind(device.address, "vfio-pci")
+
+
+def _initramfs_stage(kernel: str, initrd: str) -> None:
     """udev inside the initramfs loads what the initramfs holds for the devices, by the initramfs's own modprobe.d."""
-    image = Path("/boot/initrd.img-" + kernel)
+    image = Path(initrd)
     aliases = _device_aliases()
     if not aliases:
         return
-    if not image.exists():
+    if not image.is_file():
         log("no initramfs for this kernel: modules come from the root file system alone")
         return
     root = tempfile.mkdtemp(prefix="initramfs-", dir="/run")
@@ -126,6 +168,12 @@ def _copy_faults() -> None:
 
 def kernels(_arguments: t.Sequence[str]) -> int:
     print("\n".join(installed_kernels()))
+    return 0
+
+
+def disk(_arguments: t.Sequence[str]) -> int:
+    """Show the disk outside of a boot, where grub-mkconfig runs while the image is built."""
+    views.show_disk()
     return 0
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 import typing as t
 
-from . import boot, modules, udev
+from . import boot, firmware, modules, udev
 
 PROGRAMS: t.Dict[str, t.Callable[[t.Sequence[str]], int]] = {
     "modprobe": modules.modprobe,
@@ -26,6 +26,8 @@ COMMANDS: t.Dict[str, t.Callable[[t.Sequence[str]], int]] = {
     "udev": udev.play,
     "sync-faults": boot.sync_faults,
     "kernels": boot.kernels,
+    "disk": boot.disk,
+    "enrol": firmware.enrol,
 }
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 #: Written by the test bed, kept across reboots.
 CONFIG = Path("/etc/simgpu")
 PROFILE = CONFIG / "profile"
+#: The kernel that a person at the console chooses at every boot, or, with the word `once`, at the next one.
 BOOT_KERNEL = CONFIG / "boot-kernel"
 KEPT_FAULTS = CONFIG / "faults"
 
@@ -38,6 +39,7 @@ class Device:
     name: str = ""
     numa: int = 0
     index: t.Optional[int] = None
+    architecture: int = 7  # NVML's number: 4 Pascal, 7 Ampere, 10 Blackwell
 
     @property
     def is_gpu(self) -> bool:
@@ -83,23 +85,24 @@ def parse_device(line: str) -> t.Optional[Device]:
         name=values.get("name", ""),
         numa=int(values.get("numa", "0")),
         index=int(values["index"]) if kind == "gpu" else None,
+        architecture=int(values.get("arch", "7")),
     )
 
 
 def faulty_gpus(fault: str) -> t.Set[int]:
-    """Indexes of the GPUs that have ``fault``: the first word of the fault's file, GPU 0 where it is empty."""
+    """Indexes of the GPUs that have ``fault``: the numbers in the fault's file, GPU 0 where it has none."""
     try:
         words = (FAULTS / fault).read_text().split()
     except FileNotFoundError:
         return set()
-    return {int(words[0]) if words else 0}
+    return {int(word) for word in words if word.isdigit()} or {0}
 
 
-def log(*lines: str) -> None:
-    """Append to the kernel log, in the form that dmesg prints."""
-    seconds = time.monotonic() - float(STARTED.read_text())
+def log(*records: str) -> None:
+    """Append to the kernel log, in the form that dmesg prints; the further lines of a record stand under its first."""
+    stamp = "[%12.6f] " % (time.monotonic() - float(STARTED.read_text()))
     with KERNEL_LOG.open("a") as stream:
-        stream.writelines("[%12.6f] %s\n" % (seconds, line) for line in lines)
+        stream.writelines(stamp + record.replace("\n", "\n" + " " * len(stamp)) + "\n" for record in records)
 
 
 def installed_kernels() -> t.List[str]:
@@ -111,16 +114,6 @@ def installed_kernels() -> t.List[str]:
 def version_key(release: str) -> t.List[t.Tuple[int, int, str]]:
     """Sorts 6.12.9 before 6.12.57."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", release)]
-
-
-def next_kernel() -> str:
-    """What the boot loader would start: the chosen kernel, else the newest that is no cloud kernel."""
-    kernels = installed_kernels()
-    chosen = BOOT_KERNEL.read_text().strip() if BOOT_KERNEL.exists() else ""
-    if chosen in kernels:
-        return chosen
-    plain = [release for release in kernels if "cloud" not in release]
-    return (plain or kernels)[-1]
 
 
 def running_kernel() -> str:

@@ -18,7 +18,7 @@ import sys
 import typing as t
 from pathlib import Path
 
-from . import nvidia, udev, views
+from . import firmware, nvidia, udev, views
 from .machine import RUN, log, present_devices, running_kernel
 
 #: The diverted originals, links to kmod under their own names.
@@ -103,7 +103,7 @@ def insert(path: str, options: t.Dict[str, str], kernel: str) -> None:
         modules = loaded()
         if name in modules:
             return
-        code = _check(name, info, kernel) or _start(name, info, options)
+        code = _admit(name, info) or _check(name, info, kernel) or _start(name, info, options)
         if code:
             raise Refused(name, code)
         modules[name] = Module(name, os.path.getsize(path), _depends(name, info), info.get("version", ""))
@@ -140,6 +140,23 @@ def _depends(name: str, info: t.Dict[str, str]) -> t.Tuple[str, ...]:
     if name.startswith("nvidia_") and "nvidia" not in named:
         named.append("nvidia")
     return tuple(named)
+
+
+def _admit(name: str, info: t.Dict[str, str]) -> int:
+    """What the kernel refuses whatever a module is made for: those of its command line, and foreign signatures.
+
+    Modules of the distribution are signed by a key that the kernel was built with; only foreign ones are looked at.
+    """
+    words = Path("/proc/cmdline").read_text().split()
+    refused = [word.partition("=")[2] for word in words if word.startswith("module_blacklist=")]
+    if name in ",".join(refused).split(","):
+        log("Module %s is blacklisted" % name)
+        return errno.EPERM
+    objection = firmware.objection(info) if info else None
+    if objection:
+        log("Loading of %s is rejected" % objection)
+        return errno.EKEYREJECTED
+    return 0
 
 
 def _check(name: str, info: t.Dict[str, str], kernel: str) -> int:

@@ -9,13 +9,18 @@ import errno
 import shutil
 import typing as t
 
-from . import views
+from . import support, views
 from .machine import RUN, Device, faulty_gpus, log, present_devices
 
-#: Addresses of the GPUs that the nvidia module has bound, in the order of the profile; the fakes read it.
+#: Addresses of the GPUs that the nvidia module has bound and can start, in the order of the profile; the fakes read it.
 BOUND_GPUS = RUN / "gpus"
+#: Version and licence of the loaded module.
+LOADED = RUN / "nvidia-module"
 #: On a machine with NVSwitches: what the fabric manager has set up so far; the fakes read it.
 FABRIC = RUN / "fabric"
+
+#: Of a GPU that has never started.
+UNKNOWN_UUID = "GPU-????????-????-????-????-????????????"
 
 #: Parameters in the order in which /proc/driver/nvidia/params prints them, with their defaults.
 PARAMETERS = {
@@ -64,6 +69,8 @@ def load_nvidia(version: str, licence: str, options: t.Dict[str, str]) -> int:
     if len(held) == len(gpus):
         log("NVRM: No NVIDIA devices probed.")
         return errno.ENODEV
+    if not _probe_known(version, [gpu for gpu in gpus if gpu not in held]):
+        return errno.ENODEV
     try:
         values = _parameters(options)
     except ValueError as error:
@@ -83,26 +90,42 @@ def load_nvidia(version: str, licence: str, options: t.Dict[str, str]) -> int:
     if any(not device.is_gpu for device in present_devices()):
         views.register_major("nvidia-nvswitch")
         FABRIC.write_text("not_started\n")
+    LOADED.write_text("%s %s" % (version, licence))
     bind_nvidia()
     return 0
 
 
+def _probe_known(version: str, gpus: t.Sequence[Device]) -> bool:
+    """Say which GPUs this release does not know; True when one is left."""
+    complaints = [complaint for complaint in (support.unknown_to(gpu, version) for gpu in gpus) if complaint]
+    log(*complaints)
+    if len(complaints) < len(gpus):
+        return True
+    log(
+        "NVRM: The NVIDIA probe routine failed for %d device(s)." % len(gpus),
+        "NVRM: None of the NVIDIA devices were initialized.",
+    )
+    return False
+
+
 def bind_nvidia() -> None:
     """Let the loaded nvidia module take every device of its own that nobody holds, and show which GPUs it has."""
+    version, licence = LOADED.read_text().split(" ", maxsplit=1)
     for device in present_devices():
-        if views.driver_of(device.address) is None:
+        if views.driver_of(device.address) is None and not (device.is_gpu and support.unknown_to(device, version)):
             views.bind(device.address, "nvidia" if device.is_gpu else "nvidia-nvswitch")
     mine = [d for d in present_devices() if d.is_gpu and views.driver_of(d.address) == "nvidia"]
-    BOUND_GPUS.write_text("".join(gpu.address + "\n" for gpu in mine))
+    BOUND_GPUS.write_text("".join(gpu.address + "\n" for gpu in mine if not support.not_started_by(gpu, licence)))
     shutil.rmtree(views.PROC_NVIDIA / "gpus", ignore_errors=True)
     for minor, gpu in enumerate(mine):
         entry = views.PROC_NVIDIA / "gpus" / gpu.address
         entry.mkdir(parents=True)
+        uuid = UNKNOWN_UUID if support.not_started_by(gpu, licence) else gpu.uuid
         (entry / "information").write_text(
             "Model: \t\t %s\nIRQ:   \t\t 16\nGPU UUID: \t %s\nBus Type: \t PCIe\n"
-            "Bus Location: \t %s\nDevice Minor: \t %d\nGPU Excluded:\t No\n" % (gpu.name, gpu.uuid, gpu.address, minor)
+            "Bus Location: \t %s\nDevice Minor: \t %d\nGPU Excluded:\t No\n" % (gpu.name, uuid, gpu.address, minor)
         )
-    _log_faults(mine)
+    _log_faults(mine, licence)
 
 
 def unload_nvidia() -> None:
@@ -110,6 +133,7 @@ def unload_nvidia() -> None:
         views.remove_driver(driver)
     views.unregister_majors("nvidia", "nvidiactl", "nvidia-caps", "nvidia-caps-imex-channels", "nvidia-nvswitch")
     BOUND_GPUS.unlink()
+    LOADED.unlink()
     FABRIC.unlink(missing_ok=True)
     shutil.rmtree(views.PROC_NVIDIA)
 
@@ -148,15 +172,23 @@ def kernel_number(text: str) -> int:
     return int(text, 8 if text.startswith("0") else 10)
 
 
-def _log_faults(gpus: t.Sequence[Device]) -> None:
-    for gpu in gpus:
+def _log_faults(gpus: t.Sequence[Device], licence: str) -> None:
+    for minor, gpu in enumerate(gpus):
+        reason = support.not_started_by(gpu, licence)
+        if reason:
+            log(reason[0])
+            _log_not_started(gpu, minor, reason[1])
         if gpu.index in faulty_gpus("gpu-lost"):
             log(
                 "NVRM: Xid (PCI:%s): 79, GPU has fallen off the bus." % gpu.address[:-2],
                 "NVRM: GPU %s: GPU has fallen off the bus." % gpu.address,
             )
         if gpu.index in faulty_gpus("gpu-not-initialised"):
-            log(
-                "NVRM: GPU %s: RmInitAdapter failed! (0x62:0xffff:2477)" % gpu.address,
-                "NVRM: GPU %s: rm_init_adapter failed, device minor number %d" % (gpu.address, gpus.index(gpu)),
-            )
+            _log_not_started(gpu, minor, "0x62:0xffff:2477")
+
+
+def _log_not_started(gpu: Device, minor: int, code: str) -> None:
+    log(
+        "NVRM: GPU %s: RmInitAdapter failed! (%s)" % (gpu.address, code),
+        "NVRM: GPU %s: rm_init_adapter failed, device minor number %d" % (gpu.address, minor),
+    )

@@ -18,7 +18,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from .machine import NVIDIA_VENDOR, RUN, SUBSYSTEM, Device, present_devices
+from .machine import NVIDIA_VENDOR, RUN, SUBSYSTEM, Device, faulty_gpus, present_devices
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 PCI_DRIVERS = Path("/sys/bus/pci/drivers")
@@ -31,12 +31,12 @@ PROC_DEVICES = RUN / "proc-devices"
 REAL_PROC_DEVICES = RUN / "proc-devices.machine"
 
 
-def mount_all(kernel: str) -> None:
+def mount_all(kernel: str, command_line: str) -> None:
     """The views of a machine that has just been switched on: a new boot, ``kernel``, and no GPU driver yet."""
     _mount("-t", "cgroup2", "none", "/sys/fs/cgroup")
     _bind_text("boot_id", "%s\n" % uuid.uuid4(), "/proc/sys/kernel/random/boot_id")
     _bind_text("osrelease", kernel + "\n", "/proc/sys/kernel/osrelease")
-    _bind_text("cmdline", "BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet\n" % kernel, "/proc/cmdline")
+    _bind_text("cmdline", command_line + "\n", "/proc/cmdline")
     REAL_PROC_DEVICES.write_text(Path("/proc/devices").read_text())
     MAJORS.touch()
     _bind_text(PROC_DEVICES.name, REAL_PROC_DEVICES.read_text(), "/proc/devices")
@@ -53,6 +53,16 @@ def mount_all(kernel: str) -> None:
         _mount("-t", "tmpfs", "-o", "mode=0755", "none", str(view))
 
 
+def show_disk() -> None:
+    """The links below /dev/disk by which grub-mkconfig knows that the root has a UUID; nothing can read the disk."""
+    uuid_of_root = subprocess.run(["grub-probe", "--target=fs_uuid", "/"], capture_output=True, text=True, check=True)
+    link = Path("/dev/disk/by-uuid", uuid_of_root.stdout.strip())
+    link.parent.mkdir(parents=True, exist_ok=True)
+    Path("/dev/sda1").touch()
+    if not link.is_symlink():
+        link.symlink_to("../../sda1")
+
+
 def _bind_text(name: str, text: str, target: str) -> None:
     source = RUN / name
     source.write_text(text)
@@ -64,6 +74,17 @@ def _mount(*arguments: str) -> None:
 
 
 # --- PCI -----------------------------------------------------------------------------------------------------------
+
+
+#: The capabilities of a GPU as lspci lists them, each at its place in the configuration space: identifier, content.
+CAPABILITIES = {
+    0x60: (0x01, struct.pack("<HI", 0x0003, 0x00000008)),  # power management, version 3
+    0x68: (0x05, struct.pack("<HQI", 0x0080, 0, 0)),  # MSI with 64 bits, off
+    0x78: (0x10, struct.pack("<HIHHIHH40x", 0x0002, 0, 0, 0, 0x00000104, 0, 0x0104)),  # PCIe endpoint, x16
+    0xB4: (0x09, bytes([0x14, 0x01, 0x10, *[0] * 15])),  # vendor-specific, of another kind
+}
+#: What a hypervisor puts there instead, in front of the guest of a virtual GPU: length, then "VF".
+VGPU_GUEST = (0x09, bytes([0x14, 0x56, 0x46, *[0] * 15]))
 
 
 def show_pci() -> None:
@@ -99,12 +120,21 @@ def _add_device(device: Device) -> None:
 
 
 def _config_space(device: Device) -> bytes:
-    """The first 64 bytes that every PCI function has; lspci reads them beside the files."""
-    header = bytearray(256)
-    struct.pack_into("<HHHH", header, 0x00, NVIDIA_VENDOR, device.device, 0x0006, 0x0010)
-    struct.pack_into("<I", header, 0x08, device.pci_class << 8 | 0xA1)
-    struct.pack_into("<HH", header, 0x2C, NVIDIA_VENDOR, SUBSYSTEM)
-    return bytes(header)
+    """The header that every PCI function has, and its capabilities; lspci reads them beside the files."""
+    space = bytearray(256)
+    struct.pack_into("<HHHH", space, 0x00, NVIDIA_VENDOR, device.device, 0x0006, 0x0010)
+    struct.pack_into("<I", space, 0x08, device.pci_class << 8 | 0xA1)
+    struct.pack_into("<HH", space, 0x2C, NVIDIA_VENDOR, SUBSYSTEM)
+    capabilities = dict(CAPABILITIES)
+    if device.index in faulty_gpus("vgpu-guest"):
+        capabilities[0xB4] = VGPU_GUEST
+    link = 0x34
+    for place, (identifier, content) in capabilities.items():
+        space[link] = place
+        space[place] = identifier
+        space[place + 2 : place + 2 + len(content)] = content
+        link = place + 1
+    return bytes(space)
 
 
 def driver_of(address: str) -> t.Optional[str]:

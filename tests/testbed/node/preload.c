@@ -3,9 +3,13 @@
  * GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
  * SPDX-License-Identifier: GPL-3.0-or-later
  *
- * uname(2) of a simulated node: the release is the one in /proc/sys/kernel/osrelease, over which the kernel player
- * binds the kernel that the node "booted". Loaded through /etc/ld.so.preload, so that uname, kmod, lspci, dkms,
- * update-initramfs and Python all see one and the same kernel. Statically linked programs still see the machine's.
+ * What the kernel of a simulated node answers where no file can be put over the machine's. Loaded through
+ * /etc/ld.so.preload; statically linked programs still see the machine's.
+ *
+ * uname(2): the release is the one in /proc/sys/kernel/osrelease, over which the kernel player binds the kernel that the
+ * node "booted", so that uname, kmod, lspci, dkms, update-initramfs and Python all see one and the same kernel.
+ *
+ * statfs(2): the directory of EFI variables says that it is one; mokutil and efibootmgr ask before they use it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +17,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#define EFIVARS "/sys/firmware/efi/efivars"
+#define EFIVARFS_MAGIC 0xde5e81e4
 
 int uname(struct utsname *name)
 {
@@ -34,5 +42,14 @@ int uname(struct utsname *name)
         }
     }
     errno = saved; /* a sandbox without /proc is no error: the machine's own release stands */
+    return 0;
+}
+
+int statfs(const char *path, struct statfs *answer)
+{
+    if (syscall(SYS_statfs, path, answer) != 0)
+        return -1;
+    if (strncmp(path, EFIVARS, strlen(EFIVARS)) == 0)
+        answer->f_type = EFIVARFS_MAGIC;
     return 0;
 }
