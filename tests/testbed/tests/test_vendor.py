@@ -17,9 +17,9 @@ sys.path[:0] = [str(TESTBED), str(TESTBED / "vendor/files/toolkit")]
 
 from nvct import config, daemon_json, spec  # noqa: E402
 from nvct.log import ToolkitError  # noqa: E402
-from simnodes import engine, image, nodes, snapshots, vendor  # noqa: E402
+from simnodes import engine, faults, image, nodes, snapshots, vendor  # noqa: E402
 from simnodes.pool import Node  # noqa: E402
-from simnodes.shell import STATE, run  # noqa: E402
+from simnodes.shell import STATE, TestbedError, run  # noqa: E402
 
 REPOSITORIES = ("nvidia", "nvidia-container-toolkit", "docker-ce")
 OLD, NEW, BROKEN = "580.159.03-1", "580.178.04-1", "595.71.05-1"
@@ -44,6 +44,14 @@ TOOLKIT = [
 TOOLKIT_VERSION, FORGETFUL_TOOLKIT = "1.20.0-1", "1.99.0-1"
 IMAGE = "vendor.testbed:5000/cuda:13.0.1-base"
 
+#: Prints what a server answers within 2 s, or why there is no answer.
+FETCH = """\
+import sys, urllib.request
+try:
+    print(urllib.request.urlopen(sys.argv[1], timeout=2).status)
+except Exception as error:
+    print(error)
+"""
 #: Prints what cuInit answers, or why the library could not be loaded.
 CALL_CUDA = """\
 import ctypes
@@ -84,7 +92,10 @@ class Machine:
         key = (STATE / "vendor.asc").read_text()
         for name in REPOSITORIES:
             self.write("/etc/apt/sources.list.d/%s.sources" % name, source(name, key))
-        # Only the vendor's lists: Debian's are in the image.
+        self.update()
+
+    def update(self) -> None:
+        """Only the vendor's lists: Debian's are in the image."""
         self.do("apt-get update -o Dir::Etc::sourcelist=/dev/null -o APT::Get::List-Cleanup=0")
 
     def write(self, path: str, text: str) -> None:
@@ -196,6 +207,58 @@ def test_the_toolkit_is_four_packages_of_one_version(bare: Machine) -> None:
     assert alone.rc != 0
     assert "nvidia-container-toolkit-base (= %s)" % TOOLKIT_VERSION in alone.text
     assert bare.ask("apt-get install --simulate %s" % " ".join(at(TOOLKIT_VERSION, *TOOLKIT))).rc == 0
+
+
+@pytest.fixture
+def vendor_fault() -> t.Iterator[t.Callable[..., None]]:
+    """Switches a fault on; whatever is on at the end is switched off."""
+    yield lambda fault, *words: vendor.switch(fault, "on", words)
+    for fault in vendor.active():
+        vendor.switch(fault, "off", [])
+
+
+def test_an_archive_drops_a_superseded_version(bare: Machine, vendor_fault: t.Callable[..., None]) -> None:
+    known = bare.do("apt-get download --print-uris libcuda1=%s" % OLD).split()[0].strip("'")
+    vendor_fault("withdrawn", "lib*", OLD)
+    assert "404" in bare.do("python3 -c '%s' %s" % (FETCH, known)), "the lists of a node are older than the archive"
+    bare.update()
+    assert OLD not in bare.do("apt-cache madison libcuda1")
+    assert OLD in bare.do("apt-cache madison nvidia-modprobe")
+    vendor.switch("withdrawn", "off", [])
+    bare.update()
+    assert OLD in bare.do("apt-cache madison libcuda1")
+    with pytest.raises(TestbedError, match="no repository has such a package: libcuda1 1-1"):
+        vendor_fault("withdrawn", "libcuda1", "1-1")
+
+
+def test_a_postinst_fails_the_first_time(bare: Machine, vendor_fault: t.Callable[..., None]) -> None:
+    vendor_fault("failing-postinst", "nvidia-modprobe", OLD, "once")
+    bare.update()
+    answer = bare.install(*at(OLD, "nvidia-modprobe"))
+    assert answer.rc != 0
+    assert "nvidia-modprobe: the installation fails here" in answer.text
+    assert "nvidia-modprobe" in bare.do("dpkg --audit")
+    bare.do("dpkg --configure -a; dpkg --purge nvidia-modprobe")
+    vendor.switch("failing-postinst", "off", [])
+    bare.update()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "answer"),
+    [
+        ("slow", ["/nvidia/", "1"], "200"),
+        ("slow", ["/nvidia/", "3"], "timed out"),
+        ("dead", [], "timed out"),
+        ("refused", ["/nvidia/dists"], "HTTP Error 503: Service Unavailable"),
+        ("refused", ["/docker-ce"], "200"),
+    ],
+)
+def test_the_vendor_hesitates(
+    bare: Machine, vendor_fault: t.Callable[..., None], fault: str, words: t.List[str], answer: str
+) -> None:
+    vendor_fault(fault, *words)
+    release = "http://vendor.testbed/nvidia/dists/stable/InRelease"
+    assert bare.do("python3 -c '%s' %s" % (FETCH, release)).strip() == answer
 
 
 def test_a_driver_that_does_not_build_leaves_dpkg_unfinished(bare: Machine) -> None:
@@ -314,6 +377,41 @@ def test_the_fabric_manager_serves_its_own_driver_only(gpu: Machine) -> None:
         if switched is not None:
             nodes.down([switched.name])
         snapshots.remove(["vendor-test"])
+
+
+# --- damage ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_dpkg_lets_apt_do_nothing(gpu: Machine) -> None:
+    gpu.do("apt-mark hold nvidia-persistenced libnvidia-ml1")
+    faults.damage(gpu.name, "dpkg-interrupted")
+    answer = gpu.install("hello")
+    assert (answer.rc, "dpkg was interrupted, you must manually run 'dpkg --configure -a'" in answer.text) == (
+        100,
+        True,
+    )
+    gpu.do("dpkg --configure -a")
+    assert gpu.do("dpkg --audit") == ""
+    faults.damage(gpu.name, "hold-missing")
+    assert gpu.do("apt-mark showhold").split() == ["nvidia-persistenced"]
+    gpu.do("apt-mark unhold nvidia-persistenced")
+
+
+def test_a_hole_in_the_set(gpu: Machine) -> None:
+    faults.damage(gpu.name, "set-hole")
+    assert gpu.do("dpkg-query --show --showformat '${Version}' libnvidia-cfg1").strip() == NEW
+    assert gpu.install(*at(OLD, "libnvidia-cfg1")).rc == 0
+
+
+def test_a_stale_module_in_the_initramfs_comes_back_with_every_boot(gpu: Machine) -> None:
+    before = gpu.do("dkms status; modinfo nvidia; cat /etc/initramfs-tools/modules")
+    faults.damage(gpu.name, "stale-module-in-initramfs")
+    assert gpu.do("cat /sys/module/nvidia/version").strip() == "580.159.04"
+    assert gpu.ask("nvidia-smi").rc == 18
+    assert gpu.do("dkms status; modinfo nvidia; cat /etc/initramfs-tools/modules") == before
+    gpu.do('update-initramfs -u -k "$(uname -r)"')
+    nodes.reboot(gpu.name)
+    assert gpu.do("cat /sys/module/nvidia/version").strip() == "580.159.03"
 
 
 # --- upgrade: last, because it changes the node ---------------------------------------------------------------------
