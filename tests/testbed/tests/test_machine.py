@@ -89,7 +89,8 @@ class TestTheBootLoader:
         """Removing a kernel runs update-grub, and GRUB says nothing about a name that it does not know."""
         set_default(node, "GRUB_DEFAULT=saved")
         tell(node, "grub-set-default 'gnulinux-advanced-x>gnulinux-%s-advanced-x'" % kernels[1])
-        tell(node, "dpkg --purge linux-image-cloud-amd64 linux-image-%s" % kernels[1])
+        packages = "linux-{0}-cloud-amd64 linux-{0}-%s" % kernels[1]
+        tell(node, "dpkg --purge %s %s" % (packages.format("headers"), packages.format("image")))
         assert kernels[1] not in tell(node, "cat /boot/grub/grub.cfg")
         nodes.reboot(node.name)
         assert tell(node, "uname -r") == kernels[0]
