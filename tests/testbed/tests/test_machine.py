@@ -108,13 +108,14 @@ class TestTheBootLoader:
 
 class TestOtherGpus:
     def test_neither_flavour_starts_every_gpu(self, node: Node, kernels: t.Tuple[str, str]) -> None:
-        for profile, licence, words in (
-            ("p40", OPEN, "System Processor (GSP)."),
-            ("p40", PROPRIETARY, ""),
-            ("rtxpro6000", PROPRIETARY, "requires use of the NVIDIA open kernel modules."),
-            ("rtxpro6000", OPEN, ""),
+        for licence, profile, words in (
+            (OPEN, "p40", "System Processor (GSP)."),
+            (OPEN, "rtxpro6000", ""),
+            (PROPRIETARY, "p40", ""),
+            (PROPRIETARY, "rtxpro6000", "requires use of the NVIDIA open kernel modules."),
         ):
-            build_modules(node, "580.1.1", kernels[0], licence)
+            if profile == "p40":
+                build_modules(node, "580.1.1", kernels[0], licence)
             change_hardware(node, profile)
             nodes.reboot(node.name)
             assert driver(node) == "nvidia", "a GPU that does not start is held all the same"
