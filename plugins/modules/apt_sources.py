@@ -89,11 +89,14 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.system import Syste
 
 
 def diff_of(change: Change) -> dict[str, str]:
+    """A renamed file has the same text, of which Ansible would show no difference."""
+    if change.target:
+        return {"prepared": "%s is renamed to %s, which apt ignores\n" % (change.path, change.target)}
     return {
         "before_header": change.path,
-        "after_header": change.target or change.path,
+        "after_header": change.path,
         "before": change.before.encode("utf-8", "replace").decode("utf-8"),
-        "after": (change.before if change.target else change.after).encode("utf-8", "replace").decode("utf-8"),
+        "after": change.after.encode("utf-8", "replace").decode("utf-8"),
     }
 
 
