@@ -11,12 +11,15 @@ import typing as t
 import pytest
 from poollib import Pool
 
+#: The bundle's repository of the driver once more, with another key: apt refuses every source.
+SECOND_KEY = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://vendor.testbed/nvidia/ stable main"
 #: What the roles manage, by the layer that answers for it: what breaks it by hand -> the check that must say so.
 BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
     "packages": {
         "rm /etc/apt/preferences.d/goldennode": "packages.files",
         "echo '// mine' >> /etc/apt/apt.conf.d/51goldennode": "packages.files",
         "rm /etc/apt/sources.list.d/goldennode-nvidia.sources": "packages.files",
+        "echo '%s' > /etc/apt/sources.list.d/nvidia.list" % SECOND_KEY: "packages.sources",
         "apt-mark unhold nvidia-container-toolkit": "packages.holds",
         "apt-mark unhold linux-image-amd64": "packages.holds",
         "apt-get install --yes nvidia-open=580.159.03-1": "packages.holds",
@@ -119,3 +122,26 @@ def test_what_only_looks_changes_nothing_and_says_so(golden_pair: Pool) -> None:
     for node in golden_pair.nodes:
         assert again.recap(node.name)["changed"] == 0
         assert looked.recap(node.name)["changed"] == 0
+
+
+def test_case_039_sources_that_apt_refuses_are_set_aside_before_it_is_asked(golden_a10: Pool) -> None:
+    (node,) = golden_a10.nodes
+    folder = "/etc/apt/sources.list.d"
+    mine = node.ssh("grep -m 1 '^deb ' /etc/apt/sources.list").stdout.strip()
+    node.ssh("echo '%s' > %s/nvidia.list" % (SECOND_KEY, folder))
+    node.ssh("printf '# mine\\n%s\\n%s\\n' > %s/all.list; chmod 0640 %s/all.list" % (mine, SECOND_KEY, folder, folder))
+    refused = node.ssh("apt-get update --print-uris", check=False)
+    assert "Conflicting values set for option Signed-By" in refused.stderr
+    told = golden_a10.site("--check", "--diff")
+    assert told.rc == 0, told.output
+    assert "nvidia.list.disabled" in told.output
+    assert node.ssh("cat %s/nvidia.list" % folder).stdout == SECOND_KEY + "\n", "check mode has changed it"
+    mended = golden_a10.site()
+    assert mended.rc == 0, mended.output
+    assert node.ssh("cat %s/nvidia.list.disabled" % folder).stdout == SECOND_KEY + "\n"
+    edited = "# mine\n%s\n# set aside by goldennode.gpu: %s\n" % (mine, SECOND_KEY)
+    assert node.ssh("cat %s/all.list" % folder).stdout == edited
+    assert node.ssh("stat -c %%a %s/all.list" % folder).stdout == "640\n"
+    assert "Conflicting" not in node.ssh("apt-get update --print-uris", check=False).stderr
+    again = golden_a10.site()
+    assert (again.rc, again.recap(node.name)["changed"]) == (0, 0), again.output
