@@ -60,8 +60,16 @@ molecule: setup  ## Molecule: a scenario for each role, and one for the whole po
 	@$(RUN_TESTS) molecule
 
 .PHONY: test-slow
-test-slow: setup  ## What is too slow for every change: the unit tests on every Python that is here
+test-slow: setup  ## What is too slow for every change: real packages, a real reboot, killed runs, units on every Python
 	@$(RUN_TESTS) slow
+
+.PHONY: test-real
+test-real: setup  ## Of these only the real packages and the real reboot (tests/real/README.md)
+	@$(RUN_TESTS) real
+
+.PHONY: test-ci
+test-ci: setup  ## What continuous integration runs: test, and test-real when what it covers has changed
+	@$(RUN_TESTS) --ci
 
 .PHONY: bench
 bench: setup  ## Measure a no-change run of site.yml on nodes of its own against a play that only gathers facts

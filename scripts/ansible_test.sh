@@ -74,7 +74,7 @@ seed_pip
 options=()
 case $kind in
     # Programs of the test bed and of the repository are no part of the collection: ruff looks after them.
-    sanity) options+=(--junit --exclude tests/testbed/ --exclude tests/pool/ --exclude scripts/) ;;
+    sanity) options+=(--junit --exclude tests/testbed/ --exclude tests/pool/ --exclude tests/real/ --exclude scripts/) ;;
     units) options+=(--python "$("$environment/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')") ;;
     units-all) kind=units options+=(--venv) ;;
 esac

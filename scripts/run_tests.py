@@ -22,6 +22,8 @@ import typing as t
 from pathlib import Path
 from xml.etree import ElementTree
 
+import proven
+
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
 COLLECTIONS = ROOT / "collections"
@@ -70,6 +72,9 @@ def _scenario(name: str) -> Part:
     return Part("molecule-" + name, command, junit="molecule/" + name, limit=1200)
 
 
+#: Real packages and a real reboot. The limit keeps continuous integration within an hour on two processors.
+REAL = _pytest("real", "tests/real", limit=1800)
+
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "lint": (
         _tool("ansible-lint", "ansible-lint", "-q", "--format", "pep8"),
@@ -84,25 +89,48 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1200),),
     "pool": (_pytest("pool", "tests/pool", "-m", "not slow", limit=2400),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
+    "real": (REAL,),
     "slow": (
+        REAL,
         _pytest("pool-slow", "tests/pool", "-m", "slow", limit=3600),
         Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),
     ),
 }
-EVERYTHING = tuple(group for group in GROUPS if group != "slow")
+EVERYTHING = tuple(group for group in GROUPS if group not in ("real", "slow"))
 
 
 def main(argv: t.Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help="of %s; all but slow when none" % ", ".join(GROUPS))
-    groups = parser.parse_args(argv).groups or EVERYTHING
+    parser.add_argument(
+        "groups", nargs="*", metavar="GROUP", help="of %s; when none, all but real and slow" % ", ".join(GROUPS)
+    )
+    parser.add_argument("--ci", action="store_true", help="also the real tests, when what they cover has changed")
+    given = parser.parse_args(argv)
+    groups = (*(given.groups or EVERYTHING), *(_due() if given.ci else ()))
     unknown = [group for group in groups if group not in GROUPS]
     if unknown:
         parser.error("no group %s; there are %s" % (", ".join(unknown), ", ".join(GROUPS)))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a part ends with us, as it does after Ctrl-C
     results = [run(part) for group in groups for part in GROUPS[group]]
     print(summary(results), flush=True)
+    _remember(results)
     return 1 if any(result.failed for result in results) else 0
+
+
+def _due() -> t.Tuple[str, ...]:
+    if not proven.is_proven():
+        return ("real",)
+    print("the real tests have passed on what they cover as it is now (%s)" % proven.RECORD, flush=True)
+    return ()
+
+
+def _remember(results: t.Sequence[Result]) -> None:
+    """That the real tests have passed, all of them."""
+    for result in results:
+        if result.part == REAL and not result.failed and not result.skipped and not proven.is_proven():
+            words = "%d tests passed in %.0f s on %d processors, %s"
+            proven.record(words % (result.passed, result.seconds, os.cpu_count() or 0, time.strftime("%Y-%m-%d")))
+            print("%s is new: commit it" % proven.RECORD, file=sys.stderr, flush=True)
 
 
 def run(part: Part) -> Result:

@@ -83,6 +83,7 @@ def runner(monkeypatch):
     spec = importlib.util.spec_from_file_location("run_tests", ROOT / "scripts" / "run_tests.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "run_tests", module)  # dataclasses look their module up
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     spec.loader.exec_module(module)
     return module
 
@@ -111,3 +112,40 @@ def test_the_closing_line(runner):
     results = [runner.Result(part, 3, 0, 0, 1.0), runner.Result(part, 4, 1, 2, 1.0)]
     assert runner.summary(results).splitlines()[-1] == "7 passed, 1 failed, 2 skipped"
     assert runner.summary(results[:1]).splitlines()[-1] == "3 passed, 0 failed"
+
+
+def test_ci_runs_the_real_tests_when_what_they_cover_is_not_proven(runner, monkeypatch):
+    ran = []
+    monkeypatch.setattr(runner, "run", lambda part: ran.append(part.name) or runner.Result(part, 1, 0, 0, 1.0))
+    monkeypatch.setattr(runner.proven, "record", lambda words: None)
+    for is_proven, real in ((True, []), (False, ["real"])):
+        monkeypatch.setattr(runner.proven, "is_proven", lambda answer=is_proven: answer)
+        ran.clear()
+        assert runner.main(["--ci", "lint"]) == 0
+        assert ran[-1:] == (real or ["changelog"])
+
+
+@pytest.mark.parametrize(("failed", "skipped", "recorded"), [(0, 0, True), (1, 0, False), (0, 1, False)])
+def test_only_a_real_run_that_passed_whole_is_remembered(runner, monkeypatch, failed, skipped, recorded):
+    words = []
+    monkeypatch.setattr(runner, "run", lambda part: runner.Result(part, 5, failed, skipped, 700.0))
+    monkeypatch.setattr(runner.proven, "is_proven", lambda: False)
+    monkeypatch.setattr(runner.proven, "record", words.append)
+    runner.main(["real"])
+    assert bool(words) is recorded
+
+
+def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path):
+    for path in runner.proven.files():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    assert not runner.proven.is_proven(tmp_path)
+    runner.proven.record("5 tests passed", tmp_path)
+    assert runner.proven.is_proven(tmp_path)
+    with (tmp_path / "roles" / "kernel" / "tasks" / "main.yml").open("a") as file:
+        file.write("\n")
+    assert not runner.proven.is_proven(tmp_path)
+    shutil.rmtree(tmp_path / "roles" / "kernel")
+    with pytest.raises(RuntimeError, match="roles/kernel"):
+        runner.proven.is_proven(tmp_path)

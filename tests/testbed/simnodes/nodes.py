@@ -135,17 +135,17 @@ def down(node_names: t.Sequence[str]) -> None:
         volumes.remove(volumes.of_node(name))
 
 
-def ensure_network() -> None:
+def ensure_network(name: str = NETWORK) -> None:
     with locked("network"):
-        if network_exists():
+        if network_exists(name):
             return
         # A bridge that lets through more than the machine's own link stalls large downloads.
         mtu = "com.docker.network.driver.mtu=%d" % _link_mtu()
-        docker("network", "create", "--label", LABEL + "=network", "--opt", mtu, NETWORK)
+        docker("network", "create", "--label", LABEL + "=network", "--opt", mtu, name)
 
 
-def network_exists() -> bool:
-    return bool(docker("network", "ls", "--quiet", "--filter", "name=^%s$" % NETWORK))
+def network_exists(name: str = NETWORK) -> bool:
+    return bool(docker("network", "ls", "--quiet", "--filter", "name=^%s$" % name))
 
 
 def _link_mtu() -> int:
