@@ -96,8 +96,9 @@ def test_the_open_module_is_refused_on_a_gpu_before_turing(tmp_path: pathlib.Pat
         bed("down", P40.name)
 
 
-def test_secure_boot_with_a_key_that_is_not_enrolled(switched: t.Callable[..., Pool]) -> None:
+def test_secure_boot_with_a_key_that_is_not_enrolled_and_golden_once_it_is(switched: t.Callable[..., Pool]) -> None:
     pool = switched("secure-boot")
+    (node,) = pool.nodes
     refused(
         pool,
         "Secure Boot is on, and DKMS has no signing key yet",
@@ -105,5 +106,13 @@ def test_secure_boot_with_a_key_that_is_not_enrolled(switched: t.Callable[..., P
         "at the next boot somebody confirms it at the console",
         "driver: {source: distro, build: precompiled}",
     )
-    pool.nodes[0].ssh(ENROL)
+    node.ssh(ENROL)
     refused(pool, "waits for somebody at the console")
+    bed("enrol", node.name)
+    bed("reboot", node.name)
+    run = pool.site()
+    assert run.rc == 0, run.output
+    assert node.fact()["golden"]
+    assert node.ssh("mokutil --sb-state").stdout.strip() == "SecureBoot enabled"
+    assert node.ssh("modinfo -F signer nvidia").stdout.strip() == "DKMS module signing key"
+    assert pool.site().recap(node.name)["changed"] == 0
