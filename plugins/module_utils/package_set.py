@@ -16,7 +16,7 @@ from .kept_packages import Offered, Store
 from .model import Package
 from .package_names import axis_of, bare, driver_version_in
 from .parse import dkms_log
-from .parse.apt_errors import DKMS, KEY, SOURCES, Trouble, explain
+from .parse.apt_errors import DKMS, KEY, SOURCES, Trouble, explain, skipped_for_headers
 from .parse.kept_packages import DIRECTORY
 from .plan import PackagePlan, driver_version_of, package_plan, replaceable, told
 from .probe import kernel as kernel_probe
@@ -171,8 +171,8 @@ class _Run:
         if plan.transaction:
             self._tell(told(PackagePlan(install=plan.install, hold=plan.hold), state.packages, self._request.packages))
             state = self._transact(state, plan)
-        self._prove_module()
         self._hold(state)
+        self._prove_module()
         after = self._manager.state()
         self._read_back(after)
         return Outcome(tuple(self._changes.values()), *_difference(before, after), tuple(self._warnings))
@@ -222,10 +222,11 @@ class _Run:
             self._tell(_finishing(state))
         left = [name for name in after.unfinished if not self._repairs(name)]
         if failure and (after.interrupted or left):
-            what = "; ".join("%s is %s" % (name, after.packages[name].status) for name in left)
+            what = ", ".join("%s is %s" % (name, after.packages[name].status) for name in left)
+            cause, fix = self._reason(failure.trouble)
             raise PackageSetError(
-                "An earlier installation is not finished and cannot be: %s. Nothing else was changed%s"
-                % (self._words(failure), ": %s." % what if what else ".")
+                "An earlier installation cannot be finished%s: %s. %s. Nothing else was changed."
+                % (" (%s)" % what if what else "", cause, fix)
             )
         return after
 
@@ -432,7 +433,8 @@ class _Run:
         if self._has_module(dkms):
             return
         text = command.stdout + command.stderr
-        if known(self._system.stat("/lib/modules/%s/build" % dkms.kernel)) is None:
+        headers = known(self._system.stat("/lib/modules/%s/build" % dkms.kernel))
+        if headers is None or skipped_for_headers(text):
             cause = "the headers of that kernel are not installed"
             fix = "Install the headers of exactly that kernel, or let the bundle's kernel axis do it"
         else:
@@ -458,10 +460,11 @@ class _Run:
         return "%s: %s" % (trouble.cause, reason), fix
 
     def _words(self, failure: PackageManagerError) -> str:
-        if failure.trouble.kind == DKMS:
-            cause, fix = self._from_log(failure.trouble)
-            return "%s could not be installed: %s. %s." % (self._name, cause, fix)
-        return "%s could not be installed: %s. %s." % (self._name, failure.trouble.cause, failure.trouble.fix)
+        cause, fix = self._reason(failure.trouble)
+        return "%s could not be installed: %s. %s." % (self._name, cause, fix)
+
+    def _reason(self, trouble: Trouble) -> t.Tuple[str, str]:
+        return self._from_log(trouble) if trouble.kind == DKMS else (trouble.cause, trouble.fix)
 
     def _hold(self, state: State) -> None:
         plan = self._plan(state)
