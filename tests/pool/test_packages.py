@@ -41,10 +41,12 @@ def package_set(pool: Pool, packages: t.Dict[str, str], **arguments: t.Any) -> t
     done = subprocess.run(
         [str(ansible), "gpu_nodes", "-i", str(pool.inventory), "-m", "goldennode.gpu.package_set", "-a",
          json.dumps(given)],
-        cwd=ROOT, env=pool.environment(), text=True, capture_output=True, timeout=600,
+        cwd=ROOT, env={**pool.environment(), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
+        text=True, capture_output=True, timeout=600,
     )  # fmt: skip
     assert " => {" in done.stdout, done.stdout + done.stderr
-    return t.cast("t.Dict[str, t.Any]", json.loads(done.stdout[done.stdout.index(" => {") + 4 :]))
+    answer, _end = json.JSONDecoder().raw_decode(done.stdout, done.stdout.index(" => {") + 4)
+    return t.cast("t.Dict[str, t.Any]", answer)
 
 
 def installed(node: Node, names: t.Iterable[str]) -> t.Dict[str, str]:
