@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import os
+import pathlib
 import tarfile
 import typing as t
 
@@ -26,6 +27,7 @@ BOOT_SECONDS = 90
 def node(name: str, image: str) -> t.Iterator[Host]:
     """A fresh one, removed at the end. This process is in its name: two runs do not meet."""
     container = "goldennode-real-%s-%d" % (name, os.getpid())
+    _remove_orphans()
     nodes.ensure_network(NETWORK)
     docker(
         "create", "--name", container, "--hostname", "real-" + name, "--network", NETWORK, "--label", LABEL + "=node",
@@ -40,6 +42,13 @@ def node(name: str, image: str) -> t.Iterator[Host]:
     finally:
         docker("rm", "--force", "--volumes", container)
         docker("network", "rm", NETWORK, check=False)  # refused while another run uses it
+
+
+def _remove_orphans() -> None:
+    """Nodes of runs that were killed: their process is gone."""
+    for name in docker("ps", "--all", "--filter", "label=%s=node" % LABEL, "--format", "{{.Names}}").split():
+        if not pathlib.Path("/proc", name.rpartition("-")[2]).exists():
+            docker("rm", "--force", "--volumes", name)
 
 
 def _authorized_keys() -> bytes:
