@@ -11,6 +11,7 @@ import typing as t
 from ..model import ModuleOnDisk, Reading
 from .text import colons, failure
 
+_INSTEAD = re.compile(r"^install\s.*?\bmodprobe\s+(?:-i|--ignore-install)\s+([\w-]+)", re.MULTILINE)
 _FIELD = re.compile(r"^(\w+):[ \t]*(.*)$", re.MULTILINE)
 
 
@@ -35,3 +36,9 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int], kernel: str) -> Reading
             signing_serial=colons(fields.get("sig_key", "")),
         )
     )
+
+
+def stands_for(text: str) -> t.Optional[str]:
+    """The module that, by ``modprobe --show-depends``, a command loads in place of the one that was asked for."""
+    match = _INSTEAD.search(text)
+    return match.group(1) if match else None

@@ -128,17 +128,30 @@ def driver_params(host: Host) -> Reading[t.Dict[str, str]]:
 
 
 def module_on_disk(host: Host, kernel: str) -> Reading[ModuleOnDisk]:
-    """modinfo follows the same aliases as modprobe, and looks for the very name: nvidiafb is not nvidia."""
-    command = host.run(["modinfo", "-k", kernel, "nvidia"], timeout=10)
-    if command.error is not None:
-        return Reading.unknown(command.error)
-    found = modinfo.parse(command.stdout, command.stderr, command.rc, kernel)
+    """modinfo follows the same aliases as modprobe, and looks for the very name: nvidiafb is not nvidia.
+
+    It does not follow commands. Debian's own packages name the file nvidia-current, and have one for nvidia.
+    """
+    found = _modinfo(host, kernel, "nvidia")
+    if found == Reading(None):
+        command = host.run(["modprobe", "--set-version", kernel, "--show-depends", "nvidia"], timeout=10)
+        if command.error is not None:
+            return Reading.unknown(command.error)
+        name = modinfo.stands_for(command.stdout)
+        found = _modinfo(host, kernel, name) if name else found
     if found.value is None or not found.value.path.startswith("/"):
         return found
     stat = host.stat(found.value.path)
     if stat.value is None:
         return Reading.unknown(stat.error or "%s is gone since modinfo named it" % found.value.path)
     return Reading(dataclasses.replace(found.value, modified=float(max(stat.value.mtime, stat.value.ctime))))
+
+
+def _modinfo(host: Host, kernel: str, name: str) -> Reading[ModuleOnDisk]:
+    command = host.run(["modinfo", "-k", kernel, name], timeout=10)
+    if command.error is not None:
+        return Reading.unknown(command.error)
+    return modinfo.parse(command.stdout, command.stderr, command.rc, kernel)
 
 
 def dkms(host: Host) -> Reading[t.Tuple[DkmsModule, ...]]:

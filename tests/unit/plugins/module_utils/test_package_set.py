@@ -147,6 +147,8 @@ class Node(System):
             if words[2] in self.modules:
                 return 0, "version:        %s\nlicense:        Dual MIT/GPL\n" % self.built()
             return 1, "modinfo: ERROR: Module nvidia not found.\n"
+        if program == "modprobe":
+            return 1, "modprobe: FATAL: Module nvidia not found in directory /lib/modules/%s\n" % KERNEL
         if program == "dkms":
             self.modules |= {KERNEL} if os.path.exists(self.real("/lib/modules/%s/build" % KERNEL)) else set()
             return 0, "autoinstall was skipped since the kernel headers for this kernel do not seem to be installed\n"

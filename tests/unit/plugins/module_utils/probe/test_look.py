@@ -196,6 +196,15 @@ def test_a_path_that_cannot_be_read_is_unknown_and_not_absent(name, section, pat
     assert found[name].error == "%s could not be read: Input/output error" % path
 
 
+NO_MODULE = "modinfo: ERROR: Module nvidia not found.\n"
+
+
+def show_depends(release, rc=1, stdout=""):
+    """What modprobe would do for nvidia; nothing where no module and no command of that name is there."""
+    argv = ["modprobe", "--set-version", release, "--show-depends", "nvidia"]
+    return {"where": "host", "argv": argv, "rc": rc, "stdout": stdout, "stderr": ""}
+
+
 def test_a_bare_node_has_no_driver_and_that_is_known():
     node = nodes.Node()
     for path in ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/proc/driver/nvidia/params"):
@@ -203,9 +212,10 @@ def test_a_bare_node_has_no_driver_and_that_is_known():
     node.capture["stats"]["/sys/module/nvidia"] = None
     for words in (["nvidia-smi", "--format=csv,noheader"], ["docker", "info"]):
         node.answer(words, rc=None, stdout="", missing=True, error="%s is not installed" % words[0])
-    node.answer(["modinfo"], rc=1, stdout="", stderr="modinfo: ERROR: Module nvidia not found.\n")
+    node.answer(["modinfo"], rc=1, stdout="", stderr=NO_MODULE)
+    node.capture["commands"].append(show_depends(KERNEL))
     node.answer(["cuda"], stdout='{"missing": "libcuda.so.1: cannot open shared object file: No such file"}\n')
-    evidence = look(node)
+    evidence = look(nodes.Node(node.capture))
     for name in ("driver", "driver_params", "module_on_disk", "smi", "cuda", "docker"):
         reading = getattr(evidence, name)
         assert (reading.value, reading.error) == (None, None), name
@@ -465,8 +475,8 @@ def test_without_mokutil_the_key_is_unknown_and_secure_boot_is_not():
 def test_the_module_for_the_kernel_of_the_lock_is_read_where_another_one_runs():
     node = nodes.Node()
     argv = ["modinfo", "-k", CLOUD, "nvidia"]
-    said = "modinfo: ERROR: Module nvidia not found.\n"
-    node.capture["commands"].append({"where": "host", "argv": argv, "rc": 1, "stderr": said})
+    node.capture["commands"].append({"where": "host", "argv": argv, "rc": 1, "stderr": NO_MODULE})
+    node.capture["commands"].append(show_depends(CLOUD))
     wanted = nodes.desired(kernel={"release": CLOUD})
     golden = wanted.settings["golden"]
     wanted = dataclasses.replace(wanted, settings={"golden": golden, "kernel": {"kernel_pin": True}})
@@ -474,6 +484,23 @@ def test_the_module_for_the_kernel_of_the_lock_is_read_where_another_one_runs():
     assert (evidence.module_to_boot.value, evidence.module_to_boot.error) == (None, None)
     assert evidence.module_on_disk.value.kernel == KERNEL
     assert look(nodes.Node(), nodes.desired()).module_to_boot.value.kernel == KERNEL
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_the_module_of_debians_own_packages_has_another_name(built):
+    """modinfo does not follow the command by which modprobe does."""
+    node = nodes.Node()
+    asked = next(c for c in node.capture["commands"] if c["argv"] == ["modinfo", "-k", KERNEL, "nvidia"])
+    current = dict(asked, argv=["modinfo", "-k", KERNEL, "nvidia-current"])
+    refused = {"rc": 1, "stdout": "", "stderr": NO_MODULE}
+    asked.update(refused)
+    if not built:
+        current.update(refused, stderr="modinfo: ERROR: Module nvidia-current not found.\n")
+    said = "install modprobe -i nvidia-current $CMDLINE_OPTS \n"
+    node.capture["commands"] += [current, show_depends(KERNEL, 0, said)]
+    reading = look(nodes.Node(node.capture), nodes.desired()).module_on_disk
+    assert reading.known
+    assert (reading.value and reading.value.version) == ("580.159.03" if built else None)
 
 
 def test_when_a_module_was_put_there_counts_and_not_when_it_was_built():
