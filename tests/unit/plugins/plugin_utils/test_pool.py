@@ -83,11 +83,13 @@ def test_a_host_that_failed_on_the_way(before):
     assert not found.golden
 
 
-def test_a_refusal_is_told_with_its_own_layer() -> None:
-    """On a bare node packages are the first broken layer, and installing them is what is refused."""
-    found = dict(look(first_broken="packages", findings=[finding("packages")]), refusals=[finding("host_driver")])
-    assert row(found, {"task": "Refuse a node", "message": "The open driver"}).layer == "host_driver"
-    assert row(found).layer == "packages"
+def test_what_a_run_would_refuse_the_node_for_comes_before_what_it_would_mend() -> None:
+    """A bare node's first broken layer is packages, which a run would install, if it were allowed to begin."""
+    key = finding("host_driver", cause="The key is not enrolled.", fix="Enrol it.", repair="manual")
+    found = dict(look(first_broken="packages", findings=[finding("packages", cause="No driver.")]), refusals=[key])
+    told = row(found)
+    assert (told.layer, told.reason, told.fix) == ("host_driver", "The key is not enrolled.", "Enrol it.")
+    assert row(found, {"task": "Refuse a node", "message": "The key is not enrolled."}).layer == "host_driver"
 
 
 def test_a_golden_look_does_not_hide_a_failure():
