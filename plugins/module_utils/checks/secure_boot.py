@@ -44,12 +44,15 @@ _CAUSES = {
 
 def secure_boot(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     boot = evidence.secure_boot.value
-    if boot is None or not boot.enabled:
+    if boot is not None and not boot.enabled:
         return [passed("Secure Boot is off")]
+    # These hold also where it is not known whether it is on.
     if _taken(desired, evidence):
-        return [passed("Secure Boot is on, and the kernel has taken the module %s" % driver_version(desired))]
+        return [passed("the kernel has taken the module %s" % driver_version(desired))]
     if desired.lock["driver"]["build"] != "dkms":
-        return [passed("Secure Boot is on, and nothing is built here: the module comes signed")]
+        return [passed("nothing is built here: the module comes signed")]
+    if boot is None:
+        return [_unknown(evidence.secure_boot.error or "")]
     state = boot.signing_key
     if state.value == "enrolled":
         return [passed("Secure Boot is on, and the key of %s is enrolled" % boot.certificate)]
@@ -74,6 +77,15 @@ def secure_boot(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
     ]
 
 
+def _unknown(why: str) -> Finding:
+    return unknown(
+        why,
+        cause="It is not known whether Secure Boot is on: %s." % why,
+        fix="Mount efivarfs (mount -t efivarfs efivarfs /sys/firmware/efi/efivars) or install mokutil, and run again. "
+        "A kernel started with efi=noruntime, as real-time kernels are, shows the firmware's variables to neither.",
+    )
+
+
 def _taken(desired: Desired, evidence: Evidence) -> bool:
     """Whether nothing is left to build and sign: the module of the lock is loaded, and no other kernel is to boot."""
     driver, module = evidence.driver.value, evidence.module_to_boot.value
@@ -95,7 +107,11 @@ def rejected(desired: Desired, evidence: Evidence) -> t.Optional[t.Tuple[str, st
 
 def _said(evidence: Evidence) -> bool:
     """Whether the kernel has refused a module that may be nvidia's: its own words name none, those of modprobe do."""
+    module = evidence.module_on_disk.value
+    signed = module is not None and bool(module.signer or module.signing_serial)
     lines = [line for line in evidence.kernel_log.value or () if _REJECTED.search(line)]
+    if signed:  # then it is another one that was refused for having no signature
+        lines = [line for line in lines if "unsigned module" not in line.lower()]
     return any("could not insert" not in line or "nvidia" in line for line in lines)
 
 
@@ -133,13 +149,24 @@ def _whose(module: t.Optional[ModuleOnDisk], boot: t.Optional[SecureBoot]) -> st
     return "the key that signed it (%s) is not enrolled;%s enrolled are: %s" % (module.signer, other, names)
 
 
+def _make_key(platform: str, certificate: str) -> str:
+    """The command that makes the key that DKMS would make at its first build, before there is anything to build."""
+    if platform.startswith("ubuntu-"):
+        return "update-secureboot-policy --new-key"
+    if platform.startswith("debian-12-"):  # its DKMS, 3.0, has no command for it
+        return (
+            "openssl req -new -x509 -nodes -newkey rsa:2048 -days 36500 -subj '/CN=DKMS module signing key/' "
+            "-outform DER -keyout %s.key -out %s" % (certificate.rpartition(".")[0], certificate)
+        )
+    return "apt-get install dkms, and dkms generate_mok"
+
+
 def _fix(desired: Desired, boot: t.Optional[SecureBoot], state: t.Optional[str]) -> str:
     certificate = (boot.certificate if boot else "") or "the certificate of the key that signed it"
     ubuntu = desired.platform.startswith("ubuntu-")
     make = ""
     if state == "missing":
-        tool = "update-secureboot-policy --new-key" if ubuntu else "dkms generate_mok"
-        make = "make the key (%s, as root), " % tool
+        make = "make the key (as root: %s), " % _make_key(desired.platform, certificate)
     if state == "requested":
         enrol = "Reboot the node: " + _AT_THE_CONSOLE
     elif state == "enrolled":

@@ -308,6 +308,21 @@ def test_case_006_a_module_of_somebody_else_that_was_refused_says_nothing() -> N
     assert found(evidence)["host_driver.loaded"].repair == "roles"
 
 
+def test_case_006_another_module_without_a_signature_says_nothing_of_one_that_has_one() -> None:
+    """The key of a distribution is no machine owner's key, so the list of those does not acquit the module."""
+    node, wanted = node_of(healthy.DRIVER, build="precompiled")
+    for signer, repair in (("Canonical Ltd. Kernel Module Signing", "roles"), ("", "manual")):
+        evidence = healthy.known(
+            node,
+            driver=None,
+            modules_loaded=(),
+            module_on_disk=healthy.module(signer=signer, signing_serial=""),
+            secure_boot=secure("missing", HOST_KEY),
+            kernel_log=("Loading of unsigned module is rejected",),
+        )
+        assert found(evidence, wanted)["host_driver.loaded"].repair == repair
+
+
 def test_case_006_a_module_that_is_not_signed_at_all() -> None:
     unsigned = healthy.module(signer="", signing_serial="")
     evidence = healthy.known(
@@ -340,6 +355,32 @@ def test_case_006_a_key_of_which_nobody_knows_is_no_pass() -> None:
     assert "mokutil is not installed" in finding.cause
     assert "Install mokutil" in finding.fix
     assert "host_driver.secure_boot" in refused(healthy.unreadable(bare(NODE), "secure_boot"))
+
+
+def test_case_006_on_or_off_is_asked_only_where_it_matters() -> None:
+    """A real-time kernel shows no firmware variables (efi=noruntime), and such a node may be golden."""
+    evidence, wanted = node_of(healthy.DRIVER, build="precompiled")
+    assert refused(healthy.unreadable(bare(evidence), "secure_boot"), wanted) == {}
+    assert found(healthy.unreadable(NODE, "secure_boot")) == {}
+    finding = refused(healthy.unreadable(bare(NODE), "secure_boot"))["host_driver.secure_boot"]
+    assert finding.status == "unknown"
+    assert "It is not known whether Secure Boot is on" in finding.cause
+    assert "Mount efivarfs" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("platform", "command"),
+    [
+        ("debian-12-x86_64", "openssl req -new -x509"),  # DKMS 3.0.10; generate_mok came with 3.1
+        ("debian-13-x86_64", "dkms generate_mok"),
+        ("ubuntu-24.04-x86_64", "update-secureboot-policy --new-key"),
+    ],
+)
+def test_case_006_the_key_is_made_with_what_the_platform_has(platform: str, command: str) -> None:
+    bundle = {"platform": platform, "driver": healthy.LOCK["driver"]}
+    (finding,) = verdict.refusals(None, bare(NODE, secure_boot=secure("missing")), 1, bundle)
+    assert command in finding.fix
+    assert "mokutil --import %s" % CERTIFICATE in finding.fix
 
 
 @pytest.mark.parametrize("state", [SecureBoot(False), secure("enrolled", HOST_KEY)])
