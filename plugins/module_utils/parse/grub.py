@@ -171,6 +171,8 @@ class _Reader:
             self._condition(word, line)
         elif word in ("menuentry", "submenu"):
             self._opens(word, line)
+            if re.search(r"[\s;{}]\}$", line):  # a whole entry on one line; what it starts is not read
+                self._closes()
         elif word == "}":
             self._closes()
         elif line.endswith("{") and not line.startswith("#"):

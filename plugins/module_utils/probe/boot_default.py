@@ -26,6 +26,10 @@ COMMAND_LINE = "/proc/cmdline"
 #: The firmware's note of the boot loader that it started, in UTF-16 after four bytes of attributes.
 _LOADER = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
+_SOURCES_CUSTOM = re.compile(
+    r"^if \[ -f +\$\{config_directory\}/custom\.cfg \]; then\n.*?^fi$", re.MULTILINE | re.DOTALL
+)
+
 _PINNED = re.compile(r"^GRUB_DEFAULT=", re.MULTILINE)
 _ADDED = re.compile(r'^GRUB_CMDLINE_LINUX="\$GRUB_CMDLINE_LINUX ([^"]*)"$', re.MULTILINE)
 
@@ -49,13 +53,16 @@ def configuration(host: Host) -> Reading[str]:
 
 def menu(host: Host, config: str, once: bool = False) -> Reading[grub.Menu]:
     """GRUB's menu. ``once``: with the choice that was made for the next boot alone, if one was."""
-    text, block = host.read(config), host.read(config.rpartition("/")[0] + "/grubenv")
-    if text.value is None or not block.known:
-        return Reading.unknown(text.error or block.error or "%s is not there" % config)
+    folder = config.rpartition("/")[0]
+    text, block, custom = host.read(config), host.read(folder + "/grubenv"), host.read(folder + "/custom.cfg")
+    if text.value is None or not block.known or not custom.known:
+        return Reading.unknown(text.error or block.error or custom.error or "%s is not there" % config)
     variables = grub.environment_block(block.value or "")
     if not once:
         variables.pop("next_entry", None)
-    return grub.parse(text.value, variables)
+    # An administrator's own entries and settings, which 41_custom has GRUB read where the file is there.
+    whole = _SOURCES_CUSTOM.sub(lambda _: "\n%s\n" % (custom.value or ""), text.value, count=1)
+    return grub.parse(whole, variables)
 
 
 def boot_default(host: Host) -> Reading[BootDefault]:

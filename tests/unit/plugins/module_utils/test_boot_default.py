@@ -153,6 +153,16 @@ def test_what_the_firmware_says_of_its_boot_loader_counts(node, name, grub):
     assert (probe.boot_default(node).value is not None) is grub
 
 
+def test_an_administrators_own_configuration_counts_where_grub_reads_it(node):
+    """What 41_custom reads comes last, and so has the last word."""
+    node.put("/boot/grub/custom.cfg", 'menuentry "rescue" { linux /rescue/vmlinuz ; }\nset default=rescue\n')
+    found = probe.boot_default(node).value
+    assert (found.entry, found.kernel) == ("rescue", None)
+    assert "has not what it says" in refused(node)
+    node.put(CONFIG, WRITTEN.partition("### BEGIN /etc/grub.d/41_custom ###")[0])
+    assert probe.boot_default(node).value.kernel == NEW
+
+
 def test_entries_in_files_of_their_own_are_not_read(node):
     node.put(CONFIG, WRITTEN + "insmod blscfg\nblscfg\n")
     assert probe.boot_default(node).value is None

@@ -129,6 +129,82 @@ def test_the_release_in_the_name_of_the_kernel(line, kernel):
     assert started("menuentry 'x' {\n%s\n}\n" % line) == (["x"], kernel)
 
 
+@pytest.mark.parametrize("end", ["; }", " }", ";}"])
+def test_an_entry_on_one_line_counts(end):
+    text = "set default=%s\n" + 'menuentry "halt" { halt' + end + "\nmenuentry 'x' {\n linux /vmlinuz-1.0\n}\n"
+    assert started(text % 0) == (["halt"], None)
+    assert started(text % 1) == (["x"], "1.0")
+
+
+#: What Ubuntu's own generator puts before the entries, and an entry of a cloud image, which is first started without
+#: an initramfs.
+UBUNTU = """
+if [ -s $prefix/grubenv ]; then
+  set have_grubenv=true
+  load_env
+fi
+if [ "${initrdfail}" = 2 ]; then
+   set initrdfail=
+elif [ "${initrdfail}" = 1 ]; then
+   set next_entry="${prev_entry}"
+   set prev_entry=
+   save_env prev_entry
+   if [ "${next_entry}" ]; then
+      set initrdfail=2
+   fi
+fi
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+   set next_entry=
+   save_env next_entry
+   set boot_once=true
+else
+   set default="${saved_entry}"
+fi
+menuentry 'Ubuntu' --class ubuntu --class os $menuentry_id_option 'gnulinux-simple-7a' {
+  recordfail
+  if [ "${initrdfail}" = 1 ]; then
+    linux  /boot/vmlinuz-6.8.0-88-generic root=PARTUUID=7a ro  quiet splash $vt_handoff
+    initrd  /boot/initrd.img-6.8.0-88-generic
+  else
+    linux  /boot/vmlinuz-6.8.0-88-generic root=PARTUUID=7a ro  quiet splash $vt_handoff panic=-1
+    #Dont set initrdfail here
+  fi
+  initrdfail
+}
+submenu 'Advanced options for Ubuntu' $menuentry_id_option 'gnulinux-advanced-7a' {
+  menuentry 'Ubuntu, with Linux 6.8.0-88-generic' $menuentry_id_option 'gnulinux-6.8.0-88-generic-advanced-7a' {
+    linux  /boot/vmlinuz-6.8.0-88-generic root=PARTUUID=7a ro
+  }
+  menuentry 'Ubuntu, with Linux 6.8.0-71-gpu+1 (recovery mode)' $menuentry_id_option \
+'gnulinux-6.8.0-71-gpu+1-recovery-7a' {
+    linux  /boot/vmlinuz-6.8.0-71-gpu+1 root=PARTUUID=7a ro recovery nomodeset
+  }
+  menuentry 'Ubuntu, with Linux 6.8.0-71-gpu+1' $menuentry_id_option 'gnulinux-6.8.0-71-gpu+1-advanced-7a' {
+    linux  /boot/vmlinuz-6.8.0-71-gpu+1 root=PARTUUID=7a ro
+  }
+}
+""".replace("\\\n", "")
+
+
+@pytest.mark.parametrize(
+    ("saved", "kernel"),
+    [
+        ("", "6.8.0-88-generic"),
+        ("gnulinux-advanced-7a>gnulinux-6.8.0-71-gpu+1-advanced-7a", "6.8.0-71-gpu+1"),
+        ("gnulinux-advanced-7a>gnulinux-6.8.0-60-generic-advanced-7a", "6.8.0-88-generic"),  # is gone since
+        ("1>2", "6.8.0-71-gpu+1"),
+    ],
+)
+def test_ubuntus_configuration_with_a_saved_entry(saved, kernel):
+    assert started(UBUNTU, saved_entry=saved)[1] == kernel
+
+
+def test_a_kernel_with_a_local_version_is_named_by_its_entry_and_not_by_its_recovery():
+    name = grub.default_for(grub.parse(UBUNTU, {}).value, "6.8.0-71-gpu+1")
+    assert name == "gnulinux-advanced-7a>gnulinux-6.8.0-71-gpu+1-advanced-7a"
+
+
 def test_titles_with_quotes():
     text = "menuentry 'It'\\''s $HOME' --id x {\n linux /vmlinuz-1.0\n}\n"
     assert started(text) == (["It's $HOME"], "1.0")
