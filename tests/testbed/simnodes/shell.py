@@ -22,6 +22,8 @@ STATE = REPOSITORY / ".testbed"
 class TestbedError(Exception):
     """What went wrong and what to do about it, for a person to read."""
 
+    __test__ = False  # its name begins as pytest's classes do
+
 
 def say(text: str) -> None:
     """Progress goes to stderr, so that stdout holds answers only."""
