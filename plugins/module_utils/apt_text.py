@@ -12,6 +12,9 @@ import dataclasses
 import re
 import typing as t
 
+#: A version in apt-cache's table, with its priority; Ubuntu's updates come to a share of all machines first.
+_VERSION = re.compile(r" (?:\*\*\*|   ) (\d\S*)(?: -?\d+)?(?: \(phased \d+%\))?")
+
 
 @dataclasses.dataclass(frozen=True)
 class Available:
@@ -39,7 +42,7 @@ def policy(text: str) -> t.Dict[str, Available]:
         chosen = re.fullmatch(r"  Candidate: (\S+)", line)
         if chosen and chosen.group(1) != "(none)":
             candidate = chosen.group(1)
-        version = re.fullmatch(r" (?:\*\*\*|   ) (\d\S*)(?: -?\d+)?", line)
+        version = _VERSION.fullmatch(line)
         if version:
             versions.append(version.group(1))
     keep()
@@ -81,7 +84,7 @@ def offered(text: str) -> t.Dict[str, t.Tuple[str, ...]]:
             name, version = head.group(1), ""
             found[name] = []
             continue
-        listed = re.fullmatch(r" (?:\*\*\*|   ) (\d\S*)(?: -?\d+)?", line)
+        listed = _VERSION.fullmatch(line)
         if listed:
             version = listed.group(1)
         elif version and re.match(r" {8,}-?\d+ (?!/var/lib/dpkg/status)\S", line) and version not in found[name]:

@@ -112,6 +112,17 @@ def test_a_version_that_is_only_installed_is_not_offered():
     }
 
 
+def test_a_version_that_comes_to_a_share_of_all_machines_first():
+    """As apt-cache prints Ubuntu's phased updates; seen with apt 3.0.4 and Phased-Update-Percentage in an index."""
+    text = (
+        "libcuda1:\n  Installed: 580.159.03-1\n  Candidate: 580.178.04-1\n  Version table:\n"
+        "     580.178.04-1 500 (phased 10%)\n        500 file:/repo ./ Packages\n"
+        " *** 580.159.03-1 500\n        100 /var/lib/dpkg/status\n"
+    )
+    assert apt_text.offered(text) == {"libcuda1": ("580.178.04-1",)}
+    assert apt_text.policy(text)["libcuda1"].versions == ("580.178.04-1", "580.159.03-1")
+
+
 def test_files_of_a_repository():
     digest = "82130bb6a560cd2a7234d8018baf73f188f5dd56413d5aa0accc987b2197a6a1"
     text = (
