@@ -118,6 +118,7 @@ class _Root:
             'APT::Architecture "%s";' % self._architecture,
             'APT::Install-Recommends "false";',
             'APT::Update::Error-Mode "any";',
+            'APT::Get::Always-Include-Phased-Updates "true";',  # else the lock depends on the node's machine id
             'Acquire::Languages "none";',
             'Acquire::Retries "1";',
             'Acquire::http::Timeout "20";',
