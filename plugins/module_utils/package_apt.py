@@ -12,6 +12,7 @@ import typing as t
 
 from . import apt_text
 from .kept_packages import Offered
+from .node_sources import address
 from .package_set import Effect, Order, PackageManagerError, Refreshed, State
 from .parse import apt_errors, apt_sources, dpkg
 from .parse.apt_errors import LOCKED, SPACE, Trouble
@@ -38,6 +39,8 @@ _ENVIRONMENT = ("DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none
 _NETWORK = ("-o", "Acquire::http::Timeout=30", "-o", "Acquire::https::Timeout=30", "-o", "Acquire::Retries=1")
 _EXACT = ("--yes", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages")
 _CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
+#: On a terminal of its own dpkg would be in a session of its own, and go on when apt is ended at its time limit.
+_NO_TERMINAL = ("-o", "Dpkg::Use-Pty=0")
 #: apt keeps a cache of its lists; a simulation that writes it would not only look.
 _NO_CACHE = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
 
@@ -64,6 +67,8 @@ class Apt:
 
     def state(self) -> State:
         command = self._run(["dpkg-query", "-W", "-f", dpkg.FORMAT], _QUICK)
+        if command.rc != 0:  # also of a list that was cut off: what it lacks may be installed
+            raise _failed(said(command), "Run dpkg-query -W on the node, and see what it says")
         packages, held = dpkg.parse(command.stdout, ("*",)), dpkg.held(command.stdout)
         if packages.value is None or held.value is None:
             raise _failed(packages.error or held.error or "", "Run dpkg-query -W on the node, and see what it says")
@@ -113,8 +118,9 @@ class Apt:
         """Whether a repository of the lock is among those that failed; also where apt does not say which."""
         named = apt_errors.repositories(error.output)
         own = [apt_sources.parse(path, text, "") for path, text in sources.items() if _OWN_SOURCES in path]
-        uris = [uri.rstrip("/") for entries in own for entry in entries for uri in entry.uris]
-        return not named or any(name.startswith(uri) for name in named for uri in uris)
+        # apt's words lack the user and the password that an address may have.
+        addresses = [address(uri) + "/" for entries in own for entry in entries for uri in entry.uris]
+        return not named or any((address(name) + "/").startswith(one) for name in named for one in addresses)
 
     def offers(self, names: t.Iterable[str]) -> t.Dict[str, t.Tuple[str, ...]]:
         asked = sorted(set(names))
@@ -139,7 +145,7 @@ class Apt:
             raise PackageManagerError(Trouble(SPACE, cause, "Make room on the node: apt-get clean, docker image prune"))
 
     def install(self, order: Order, removes: bool) -> str:
-        options = [*_EXACT, *_CONFFILES, *([] if removes else ["--no-remove"])]
+        options = [*_EXACT, *_CONFFILES, *_NO_TERMINAL, *([] if removes else ["--no-remove"])]
         command = self._change(["apt-get", *options, "install", *_words(order)], self._timeout)
         return command.stdout + command.stderr
 

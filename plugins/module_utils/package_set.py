@@ -198,15 +198,29 @@ class _Run:
             # Only where the index has everything already: check mode reads none, and before the repositories are
             # written there is nothing to ask.
             found, missing = self._order(plan, Refreshed())
-            if not missing:
-                order, effect = found, self._effect(before, found)
+            foreseen = None if missing else self._foreseen(found)
+            if foreseen:
+                self._refuse(before, found, foreseen)
+                order, effect = found, foreseen
         if order is None:
             self._tell(told(plan, before.packages, self._request.packages))
         else:
             self._tell(told(dataclasses.replace(plan, left=()), before.packages, self._request.packages))
             self._tell(_besides(before, plan, order, effect))
+        dkms = self._request.dkms
+        if dkms and not plan.transaction and self._lacks_module(dkms):
+            self._tell([_what_is_built(dkms)])
         after = _predicted(before, plan, self._request, order, effect)
         return Outcome(tuple(self._changes.values()), *_difference(before, after))
+
+    def _foreseen(self, order: Order) -> t.Optional[Effect]:
+        """None where apt cannot read the node's sources: what is in their way a run sets aside before it asks."""
+        try:
+            return self._manager.simulate(order)
+        except PackageManagerError as error:
+            if error.trouble.kind == SOURCES:
+                return None
+            raise PackageSetError("%s Nothing was changed." % self._words(error)) from error
 
     def _finish(self, state: State) -> State:
         """What is replaced anyway is left alone: a module that does not build takes minutes to fail again."""
@@ -292,8 +306,13 @@ class _Run:
         return next((version for version in offered if driver_version_in(version) == driver), None)
 
     def _effect(self, state: State, order: Order) -> Effect:
-        """What it would do, found out before anything is done. What nobody asked for is refused."""
+        """What it would do, found out before anything is done."""
         effect: Effect = self._step(lambda: self._manager.simulate(order), "Nothing was changed.")
+        self._refuse(state, order, effect)
+        return effect
+
+    def _refuse(self, state: State, order: Order, effect: Effect) -> None:
+        """What nobody asked for is refused."""
         lost = [
             name
             for name in sorted(effect.removes)
@@ -331,7 +350,6 @@ class _Run:
                     " ".join(moved),
                 )
             )
-        return effect
 
     def _refresh(self, again: bool) -> Refreshed:
         """A repository of the lock whose signature does not verify ends the run, though an older index is there."""
@@ -424,12 +442,10 @@ class _Run:
     def _prove_module(self) -> None:
         """That DKMS has really built the module: it counts a kernel without headers as a success."""
         dkms = self._request.dkms
-        if dkms is None or dkms.kernel not in (known(installed_kernels(self._system)) or ()):
-            return
-        if self._has_module(dkms):
+        if dkms is None or not self._lacks_module(dkms):
             return
         command = self._system.run(["dkms", "autoinstall", "-k", dkms.kernel], self._timeout)
-        self._tell(["module nvidia %s: build for kernel %s" % (dkms.version, dkms.kernel)])
+        self._tell([_what_is_built(dkms)])
         if self._has_module(dkms):
             return
         text = command.stdout + command.stderr
@@ -443,6 +459,10 @@ class _Run:
             "%s is installed, and there is no module nvidia %s for kernel %s: %s. %s. %s."
             % (self._name, dkms.version, dkms.kernel, cause, fix, _GOES_ON)
         )
+
+    def _lacks_module(self, dkms: Dkms) -> bool:
+        """A kernel that is not installed needs none yet."""
+        return dkms.kernel in (known(installed_kernels(self._system)) or ()) and not self._has_module(dkms)
 
     def _has_module(self, dkms: Dkms) -> bool:
         module = known(kernel_probe.module_on_disk(self._system, dkms.kernel))
@@ -499,6 +519,10 @@ class _Run:
     def _name(self) -> str:
         names = sorted(self._request.packages)
         return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
+
+
+def _what_is_built(dkms: Dkms) -> str:
+    return "module nvidia %s: build for kernel %s" % (dkms.version, dkms.kernel)
 
 
 def _finishing(state: State, without: t.Collection[str] = ()) -> t.List[str]:

@@ -95,7 +95,7 @@ _RULES: t.Tuple[_Rule, ...] = (
     ),
     _rule(
         LOCKED,
-        r"Could not get lock|Unable to (?:acquire|lock)|lock (?:was|is) locked by another process|is another process",
+        r"Could not get lock|Unable to (?:acquire|lock)|lock (?:was|is) locked by|is another process",
         "another process is using the package manager",
         "Wait until it has ended, or end it in its own way; never remove the lock file",
     ),
@@ -236,7 +236,7 @@ def _ruled(rule: _Rule, text: str) -> Trouble:
 
 
 def _holder(text: str) -> str:
-    match = re.search(r"held by process (\d+)(?: \(([^)]+)\))?|another process with pid (\d+)", text)
+    match = re.search(r"held by process (\d+)(?: \(([^)]+)\))?|process with pid (\d+)", text)
     if not match:
         return ""
     pid, name = match.group(1) or match.group(3), match.group(2)

@@ -420,6 +420,17 @@ def test_a_refused_key_ends_the_run_though_an_older_index_is_there(node):
     assert apply(node, SET_A).warnings  # somebody else's repository
 
 
+def test_a_repository_with_a_password_is_known_by_the_address_that_apt_prints(node):
+    """Seen with apt 3.0.4: user and password are left out of what it says."""
+    path = "/etc/apt/sources.list.d/goldennode-nvidia.sources"
+    node.put(path, SOURCE.replace("http://vendor", "http://node:secret@vendor"))
+    node.fails["apt-get update"] = (
+        100,
+        "W: GPG error: http://vendor.testbed/nvidia stable InRelease: NO_PUBKEY 12AB34CD",
+    )
+    assert "A repository of the lock cannot be used" in refused(node, SET_A)
+
+
 # --- other packages -----------------------------------------------------------------------------------------------
 
 
@@ -562,6 +573,14 @@ def test_another_apt_is_waited_for(node):
     assert node.versions() == SET_A
 
 
+def test_dpkg_ends_with_an_apt_that_is_ended(node):
+    """On a terminal of its own it has a session of its own, and would go on: seen with apt 3.0.4."""
+    asked = []
+    node.run = lambda argv, timeout, **options: asked.append(argv) or System.run(node, ["true"], 5)
+    Apt(node).install(package_set.Order(SET_A, {}), removes=False)
+    assert "Dpkg::Use-Pty=0" in asked[0]
+
+
 def test_another_apt_that_does_not_end_is_named(node):
     node.locked = 10**6
     message = refused(node, SET_A)
@@ -649,7 +668,14 @@ def test_unmet_dependencies_are_told_and_nothing_is_forced(node):
 
 def test_a_dpkg_that_cannot_be_read_is_no_empty_node(node):
     node.fails["dpkg-query"] = (2, "")
-    assert "did not list dpkg itself" in refused(node, SET_A)
+    assert "dpkg-query -W on the node" in refused(node, SET_A)
+    assert changing(node) == []
+
+
+def test_a_list_of_packages_that_was_cut_off_is_not_taken_for_the_whole(node):
+    node.have(SET_A)
+    node.fails["dpkg-query"] = (2, "dpkg\tamd64\t1.22.22\tinstall\tok\tinstalled\n")
+    assert "dpkg-query -W on the node" in refused(node, SET_A)
     assert changing(node) == []
 
 
@@ -673,8 +699,11 @@ def test_the_module_is_looked_for(node):
 def test_a_module_that_is_missing_is_built(node):
     kernel(node)
     node.have(SET_A)
+    told = apply(node, SET_A, check_mode=True, **WITH_MODULE)
+    assert node.did("dkms") == []
     outcome = apply(node, SET_A, **WITH_MODULE)
-    assert outcome.changes == ("module nvidia 580.159.03: build for kernel %s" % KERNEL,)
+    assert outcome.changes == told.changes == ("module nvidia 580.159.03: build for kernel %s" % KERNEL,)
+    assert not apply(node, SET_A, check_mode=True, **WITH_MODULE).changed
     assert not apply(node, SET_A, **WITH_MODULE).changed
 
 
@@ -722,6 +751,21 @@ def test_check_mode_knows_what_moves_along_and_what_goes(node):
 def test_check_mode_before_the_repositories_are_there(node):
     node.repository.clear()
     assert apply(node, SET_A, check_mode=True).changes == tuple("%s: install %s and hold it" % (n, A) for n in NAMES)
+
+
+def test_check_mode_beside_sources_that_a_run_sets_aside_first(node):
+    """apt answers nothing then; a run mends the sources before it asks, and check mode does not."""
+    node.have(dict(SET_A, libnvoptix1="570.172.08-1"))
+    conflict = "E: Conflicting values set for option Signed-By regarding source http://vendor.testbed/nvidia/ stable"
+    node.fails["apt-cache"] = node.fails["apt-get --simulate"] = (100, conflict)
+    told = apply(node, SET_A, check_mode=True)
+    assert told.changes == ("libnvoptix1: 570.172.08-1 goes, or moves to the wanted driver",)
+    assert "stands twice in the sources" in refused(node, SET_A)
+
+
+def test_check_mode_fails_where_the_set_cannot_be_installed(node):
+    node.fails["apt-get --simulate"] = (100, "E: Unable to correct problems, you have held broken packages.")
+    assert "Nothing was changed" in refused(node, SET_A, check_mode=True)
 
 
 def test_check_mode_tells_what_would_be_removed_and_refused(node):

@@ -185,6 +185,13 @@ E: Unable to correct problems, you have held broken packages.
             "Wait",
         ),
         (
+            "dpkg: error: dpkg database lock was locked by /usr/bin/dpkg process with pid 217\n"
+            "Note: removing the lock file is always wrong, can damage the locked area",
+            apt_errors.LOCKED,
+            "package manager: pid 217 (apt says: dpkg: error: dpkg database lock",
+            "Wait",
+        ),
+        (
             "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ",
             apt_errors.INTERRUPTED,
             "broken off",
