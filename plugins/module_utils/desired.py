@@ -371,6 +371,10 @@ else:
 )
 
 
+#: The first pin of a version counts, in the order of the files' names: another file's must not come before ours.
+_PREFERENCES = "/etc/apt/preferences.d/00goldennode"
+
+
 def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[ManagedFile]:
     packages = sorted(packages_of(lock, kernel=settings["kernel"]["kernel_pin"]).items())
     for source in lock["sources"]:
@@ -382,7 +386,7 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     pins += _OTHER_REVISIONS % (" ".join(DRIVER_GLOBS), lock["driver"]["version"])
     if settings["kernel"]["kernel_pin"]:
         pins += _NO_OTHER_KERNEL
-    yield _file("/etc/apt/preferences.d/goldennode", "packages", HEADER + "\n" + pins)
+    yield _file(_PREFERENCES, "packages", HEADER + "\n" + pins)
     names = [re.sub(r"([.+])", r"\\\1", name) for name, _version in packages]
     names += [re.sub(r"([.+])", r"\\\1", pattern).replace("*", ".*") for pattern in DRIVER_GLOBS]
     entries = "".join('    "%s$";\n' % name for name in names)

@@ -16,7 +16,7 @@ SECOND_KEY = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] htt
 #: What the roles manage, by the layer that answers for it: what breaks it by hand -> the check that must say so.
 BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
     "packages": {
-        "rm /etc/apt/preferences.d/goldennode": "packages.files",
+        "rm /etc/apt/preferences.d/00goldennode": "packages.files",
         "echo '// mine' >> /etc/apt/apt.conf.d/51goldennode": "packages.files",
         "rm /etc/apt/sources.list.d/goldennode-nvidia.sources": "packages.files",
         "echo '%s' > /etc/apt/sources.list.d/nvidia.list" % SECOND_KEY: "packages.sources",

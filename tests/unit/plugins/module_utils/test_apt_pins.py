@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
-PREFERENCES = "/etc/apt/preferences.d/goldennode"
+PREFERENCES = "/etc/apt/preferences.d/00goldennode"
 KERNEL = healthy.KERNEL
 NEWER = "6.12.117+deb13-amd64"
 
@@ -62,8 +62,8 @@ def stanza(name: str, version: str, depends: str = "", more: str = "") -> str:
 class Apt:
     """apt in a folder, with the pin file of a wanted state."""
 
-    def __init__(self, folder, preferences: str) -> None:
-        for name in ("state/lists/partial", "cache/archives/partial", "repository", "none"):
+    def __init__(self, folder, preferences: str, others: t.Optional[t.Mapping[str, str]] = None) -> None:
+        for name in ("state/lists/partial", "cache/archives/partial", "repository", "preferences.d", "none"):
             (folder / name).mkdir(parents=True)
         more = "Filename: ./%s.deb\nSize: 1\nSHA256: %s\n"
         packages = [stanza(*one, more % (one[0], "0" * 64)) for one in REPOSITORY]
@@ -73,15 +73,16 @@ class Apt:
         there = (stanza(*one, needs.get(one, ""), state) for one in INSTALLED.items())
         (folder / "status").write_text("".join(there))
         (folder / "sources.list").write_text("deb file:%s/repository ./\n" % folder)
-        (folder / "preferences").write_text(preferences)
+        for name, text in {os.path.basename(PREFERENCES): preferences, **(others or {})}.items():
+            (folder / "preferences.d" / name).write_text(text)
         places = {
             "Dir::State": "state",
             "Dir::State::status": "status",
             "Dir::Cache": "cache",
             "Dir::Etc::sourcelist": "sources.list",
             "Dir::Etc::sourceparts": "none",
-            "Dir::Etc::preferences": "preferences",
-            "Dir::Etc::preferencesparts": "none",
+            "Dir::Etc::preferences": "none/none",
+            "Dir::Etc::preferencesparts": "preferences.d",
             "Dir::Etc::main": "none/none",
             "Dir::Etc::parts": "none",
         }
@@ -121,6 +122,13 @@ def test_without_the_pins_an_upgrade_brings_another_kernel_and_driver(tmp_path):
 @pytest.mark.parametrize("words", [("dist-upgrade",), ("upgrade", "--with-new-pkgs"), ("upgrade",)])
 def test_an_upgrade_moves_neither_kernel_nor_driver_and_takes_nothing_away(apt, words):
     assert apt.moves(*words) == {"linux-libc-dev": "6.12.117-1"}
+
+
+def test_a_pin_of_somebody_elses_does_not_come_first(tmp_path):
+    """The first pin of a version counts, in the order of the files' names."""
+    other = "Package: linux-* libcuda1\nPin: release *\nPin-Priority: 990\n"
+    node = Apt(tmp_path, healthy.desired().files[PREFERENCES].content or "", {"backports": other})
+    assert node.moves("dist-upgrade") == {"linux-libc-dev": "6.12.117-1"}
 
 
 def test_a_metapackage_that_no_lock_names_brings_no_kernel_when_asked_for_either(apt):

@@ -238,6 +238,7 @@ def test_the_roots_configuration_keeps_the_nodes_apart_but_its_network():
     assert "AllowInsecure" not in text
     assert 'Acquire::http::Timeout "5"' not in text
     assert 'APT::Architecture "amd64";' in text
+    assert 'APT::Get::Always-Include-Phased-Updates "true";' in text, "a lock is the same on every node"
 
 
 def test_sources_are_the_distributions_and_the_bundles():

@@ -44,7 +44,7 @@ def test_every_file_of_the_table_is_there_with_its_digest():
     assert sorted(files) == [
         "/etc/ansible/facts.d/goldennode.fact",
         "/etc/apt/apt.conf.d/51goldennode",
-        "/etc/apt/preferences.d/goldennode",
+        "/etc/apt/preferences.d/00goldennode",
         "/etc/apt/sources.list.d/goldennode-nvidia.sources",
         "/etc/dracut.conf.d/goldennode.conf",
         "/etc/modprobe.d/goldennode-blacklist.conf",
@@ -66,7 +66,7 @@ def test_every_file_of_the_table_is_there_with_its_digest():
 
 
 def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades():
-    pins = content("/etc/apt/preferences.d/goldennode")
+    pins = content("/etc/apt/preferences.d/00goldennode")
     blacklist = content("/etc/apt/apt.conf.d/51goldennode")
     assert "Package: docker-ce\nPin: version 5:26.1.4-1~debian.13~trixie\nPin-Priority: 1001\n" in pins
     assert pins.count("Pin-Priority: 1001") == 11 + 1  # and one for what no lock names
@@ -76,18 +76,18 @@ def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades
 
 
 def test_no_other_kernel_comes_by_a_metapackage_that_the_lock_does_not_name():
-    pins = content("/etc/apt/preferences.d/goldennode")
+    pins = content("/etc/apt/preferences.d/00goldennode")
     exact, installed, last = pins.rsplit("\n\n", 2)
     assert installed.endswith("\nPin: release a=now\nPin-Priority: 100")
     assert last.startswith("Package: linux-image-* linux-headers-* linux-modules-* linux-kbuild-* linux-*-headers-* ")
     assert last.endswith("\nPin: release *\nPin-Priority: -1\n")
     assert "Package: linux-image-amd64\nPin: version 6.12.57-1\n" in exact, "the lock's own must be read before"
-    assert "Pin-Priority: -1" not in content("/etc/apt/preferences.d/goldennode", kernel_pin=False)
+    assert "Pin-Priority: -1" not in content("/etc/apt/preferences.d/00goldennode", kernel_pin=False)
 
 
 def test_parts_of_the_driver_that_no_lock_names_cannot_move_either():
     """lyulyul/shine-cluster#30: libnvidia-common-460 moved, as nobody had thought of it."""
-    pins = content("/etc/apt/preferences.d/goldennode")
+    pins = content("/etc/apt/preferences.d/00goldennode")
     stanza, revisions = [pin for pin in pins.split("\n\n") if "Package: nvidia-* " in pin]
     assert revisions.endswith("\nPin: version 580.159.03-*\nPin-Priority: 1000")
     assert "Pin: version %s-1\nPin-Priority: 1001" % DRIVER in stanza
@@ -99,7 +99,7 @@ def test_parts_of_the_driver_that_no_lock_names_cannot_move_either():
 
 
 def test_the_kernel_is_not_pinned_when_that_is_not_wanted():
-    for path in ("/etc/apt/preferences.d/goldennode", "/etc/apt/apt.conf.d/51goldennode"):
+    for path in ("/etc/apt/preferences.d/00goldennode", "/etc/apt/apt.conf.d/51goldennode"):
         assert "linux-image" in content(path)
         assert "linux-image" not in content(path, kernel_pin=False)
 
