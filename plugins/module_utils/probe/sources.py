@@ -13,7 +13,7 @@ from ..node_sources import ARCHITECTURES, FOLDER, MAIN_FILE
 from ..parse import apt_sources
 from .host import Host
 
-#: Names of other form are ignored by apt, with or without a notice.
+#: Names of other form are ignored by apt, with or without a notice; so are folders.
 _READ_BY_APT = re.compile(r"[A-Za-z0-9_.:-]+\.(list|sources)")
 
 
@@ -37,5 +37,6 @@ def files(host: Host) -> Reading[t.Tuple[str, ...]]:
     entries = host.listdir(FOLDER)
     if not entries.known:
         return Reading.unknown(entries.error or "")
-    names = sorted(name for name in entries.value or {} if _READ_BY_APT.fullmatch(name))
+    there = entries.value or {}
+    names = sorted(name for name, entry in there.items() if _READ_BY_APT.fullmatch(name) and entry.kind != "dir")
     return Reading((MAIN_FILE, *("%s/%s" % (FOLDER, name) for name in names)))

@@ -16,7 +16,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import apt_root
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Kernel, Source
 from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command, Stat
 from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY, platform_bundle
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -86,7 +86,8 @@ class Apt:
 
     def listdir(self, path):
         assert path == "/etc/apt/sources.list.d"
-        return Reading({file.name: None for file in self.node.iterdir() if file.name != "sources.list"})
+        file_of_root = Stat("file", 0o644, 0, 0, 1, 0)
+        return Reading({file.name: file_of_root for file in self.node.iterdir() if file.name != "sources.list"})
 
     def stat(self, path):
         return Reading(object() if path in self.keyrings else None)

@@ -204,7 +204,7 @@ def test_a_keyring_that_is_not_there_is_told_before_it_is_named_in_a_file(node):
 
 
 def test_what_cannot_be_read_is_not_taken_for_absent(node, tmp_path):
-    (tmp_path / "etc/apt/sources.list.d/t.list").mkdir()
+    os.mkfifo(tmp_path / "etc/apt/sources.list.d/t.list")
     with pytest.raises(SystemFailure, match=r"t\.list could not be read"):
         set_aside(node, WANTED, PLATFORM)
 
@@ -277,3 +277,10 @@ def test_apt_ignores_files_with_our_ending_silently():
     told = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True, timeout=60).stdout
     ignored = re.findall(r'^Dir::Ignore-Files-Silently:: "(.+)";$', told, re.MULTILINE)
     assert any(re.search(pattern, "x.list" + apt_sources._IGNORED) for pattern in ignored)
+
+
+def test_a_folder_with_the_name_of_a_file_is_ignored_as_apt_does(tmp_path):
+    node = Node(tmp_path)
+    node.put("nvidia-docker.list", CASE_039["nvidia-docker.list"])
+    (tmp_path / FOLDER[1:] / "mounted.list").mkdir()
+    assert [change.path for change in set_aside(node, WANTED, PLATFORM)] == [FOLDER + "nvidia-docker.list"]
