@@ -156,6 +156,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     given = module.params
+    for option in ("packages", "keep"):
+        for name, version in (given[option] or {}).items():
+            if not isinstance(version, str) or not version:
+                module.fail_json(msg="%s.%s: %r is no full version. Write it in quotes." % (option, name, version))
     system = System()
     manager = Apt(system, given["lock_timeout"], given["index_timeout"], given["timeout"], given["index_valid"])
     dkms = package_set.Dkms(**given["dkms"]) if given["dkms"] else None
