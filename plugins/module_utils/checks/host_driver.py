@@ -98,11 +98,25 @@ def nouveau(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
 
 
 def initramfs(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    images = evidence.initramfs.value or ()
+    images, running = evidence.initramfs.value or (), running_kernel(evidence)
     edited = _edited_options(desired, evidence)
-    return all_passed(
+    found = all_passed(
         (problem for one in images for problem in _initramfs_problem(one, edited)),
         "%d initramfs are fresh" % len(images),
+    )
+    return found if any(one.kernel == running for one in images) else [*found, _started_from_elsewhere(running)]
+
+
+def _started_from_elsewhere(kernel: str) -> Finding:
+    why = "neither it nor an initramfs of it is in /boot"
+    return unknown(
+        why,
+        kernel,
+        cause="It is not known what kernel %s was started from, and whether nouveau is kept away there: %s."
+        % (kernel, why),
+        fix="Where /boot is a file system of its own, mount it. An image that comes from elsewhere (a unified kernel "
+        "image, the network, a hypervisor) must keep nouveau away by itself.",
+        required=False,
     )
 
 

@@ -100,7 +100,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.kernel_arguments", boot.arguments, ("command_line", "boot_default")),
     Check("host_driver.files", files.host_driver, ("files",)),
     Check("host_driver.nouveau", host_driver.nouveau, ("modules_loaded", "pci")),
-    Check("host_driver.initramfs", host_driver.initramfs, ("initramfs", "files")),
+    Check("host_driver.initramfs", host_driver.initramfs, ("initramfs", "files", "boot")),
     Check("host_driver.secure_boot", secure_boot.secure_boot, ("secure_boot", "driver"), interprets=("secure_boot",)),
     Check(
         "host_driver.module_on_disk", module.module_on_disk, ("module_on_disk", "module_to_boot", "boot", "packages")

@@ -448,9 +448,19 @@ def test_a_key_that_is_not_enrolled_is_not_mended_by_a_reboot() -> None:
 
 @pytest.mark.parametrize("kernel", ["other", healthy.KERNEL])
 def test_a_stale_initramfs_of_any_kernel(kernel: str) -> None:
-    images = NODE.initramfs.value or ()
-    stale = dataclasses.replace(images[0], kernel=kernel, inputs="changed since")
-    assert only(healthy.known(NODE, initramfs=(stale,)), "host_driver.initramfs").entity == kernel
+    (image,) = NODE.initramfs.value or ()
+    images = {image.kernel: image, kernel: dataclasses.replace(image, kernel=kernel, recorded_inputs="of before")}
+    assert only(healthy.known(NODE, initramfs=tuple(images.values())), "host_driver.initramfs").entity == kernel
+
+
+@pytest.mark.parametrize("kernels", [(), ("another",)])
+def test_a_kernel_whose_initramfs_is_elsewhere_is_no_proof_and_no_fault(kernels: t.Tuple[str, ...]) -> None:
+    """A unified kernel image, a boot over the network, a /boot that is not mounted."""
+    images = tuple(one for kernel in kernels for one in in_initramfs(NODE, kernel=kernel))
+    judged = verdict.run(WANTED, healthy.known(NODE, initramfs=images), 1)
+    assert judged.golden
+    (said,) = judged.not_proven
+    assert "It is not known what kernel %s was started from" % healthy.KERNEL in said
 
 
 def test_a_stale_initramfs_is_explained_by_an_edited_file_of_another_layer() -> None:
