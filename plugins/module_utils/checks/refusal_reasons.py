@@ -80,9 +80,11 @@ def _unsupported(desired: Desired, evidence: Evidence, address: str) -> t.Option
 
 
 def _firmware(desired: Desired, evidence: Evidence, address: str) -> t.Optional[Reason]:
+    loaded = evidence.driver.value.version if evidence.driver.value else None
     for line in evidence.kernel_log.value or ():
         match = _FIRMWARE.search(line)
-        if match and address.lower() in line.lower():
+        # The line of a driver that was loaded before in this boot stays.
+        if match and address.lower() in line.lower() and loaded in (None, match.group(1)):
             return Reason(
                 "the firmware of driver %s is not on the node, so module and firmware are of two versions"
                 % match.group(1),

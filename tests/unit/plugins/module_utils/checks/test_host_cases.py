@@ -611,6 +611,16 @@ def test_case_009_firmware_of_another_version_comes_before_rminitadapter() -> No
     assert finding.repair == "roles"
 
 
+def test_case_009_firmware_that_another_driver_missed_in_this_boot_explains_nothing() -> None:
+    """The driver was loaded anew since, in place of a reboot, and the log goes on."""
+    log = SKEW.split("version.\n", 1)[1].replace("570.144", "550.163.01")
+    evidence, wanted = skewed(log, "570.144", "570.144")
+    evidence = healthy.known(evidence, libraries=libraries("570.144"))
+    finding = found(evidence, wanted)["host_driver.nvidia_smi"]
+    assert "RmInitAdapter failed" in finding.cause
+    assert finding.repair == "manual"
+
+
 @pytest.mark.parametrize(("said", "instead"), [("570.144", "570.100.01"), ("570.153.02", "550.163.01")])
 def test_case_009_a_mismatch_that_is_over_or_of_a_container_explains_nothing(said: str, instead: str) -> None:
     log = SKEW.split("nvidia 0000", 1)[0].replace(said, instead)
