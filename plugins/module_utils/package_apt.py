@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import typing as t
 
 from . import apt_text
@@ -18,7 +19,7 @@ from .parse import apt_errors, apt_sources, dpkg
 from .parse.apt_errors import LOCKED, SPACE, Trouble
 from .parse.kept_packages import KeptFile
 from .probe.host import Command
-from .system import System, said
+from .system import System
 
 _QUICK = 60.0
 _LOCK_POLL = 5.0
@@ -68,7 +69,7 @@ class Apt:
     def state(self) -> State:
         command = self._run(["dpkg-query", "-W", "-f", dpkg.FORMAT], _QUICK)
         if command.rc != 0:  # also of a list that was cut off: what it lacks may be installed
-            raise _failed(said(command), "Run dpkg-query -W on the node, and see what it says")
+            raise _failed(_end(command, _QUICK), "Run dpkg-query -W on the node, and see what it says")
         packages, held = dpkg.parse(command.stdout, ("*",)), dpkg.held(command.stdout)
         if packages.value is None or held.value is None:
             raise _failed(packages.error or held.error or "", "Run dpkg-query -W on the node, and see what it says")
@@ -216,8 +217,10 @@ def _failed(why: str, fix: str) -> PackageManagerError:
 
 
 def _end(command: Command, timeout: float) -> str:
-    """How a command ended that has no exit code, without the words that set its environment."""
-    if not command.timed_out:
-        return said(command)
-    words = [word for word in command.argv[1:] if "=" not in word and not word.startswith("-")]
-    return "%s did not end within %d s and was ended" % (" ".join(words[:2]), timeout)
+    """How a command failed, without the words that set its environment: a proxy's may have a password."""
+    words = [word for word in command.argv[1:] if re.fullmatch(r"[a-z][a-z-]*", word)]
+    name = " ".join(words[:2])
+    if command.timed_out:
+        return "%s did not end within %d s and was ended" % (name, timeout)
+    why = " ".join(command.stderr.split()) or command.error or "it gave no reason"
+    return "%s failed (%s): %s" % (name, "rc %s" % command.rc if command.rc is not None else "no exit code", why)

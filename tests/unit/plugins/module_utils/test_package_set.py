@@ -15,7 +15,7 @@ import re
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import package_set
+from ansible_collections.goldennode.gpu.plugins.module_utils import package_apt, package_set
 from ansible_collections.goldennode.gpu.plugins.module_utils.kept_packages import SPARE
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_apt import INDEX_RECORD, Apt
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_set import Dkms, PackageSetError, Request
@@ -668,8 +668,16 @@ def test_unmet_dependencies_are_told_and_nothing_is_forced(node):
 
 def test_a_dpkg_that_cannot_be_read_is_no_empty_node(node):
     node.fails["dpkg-query"] = (2, "")
-    assert "dpkg-query -W on the node" in refused(node, SET_A)
+    assert "dpkg-query failed (rc 2): it gave no reason. Run dpkg-query -W on the node" in refused(node, SET_A)
     assert changing(node) == []
+
+
+def test_a_message_does_not_have_the_proxys_password(node, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://me:secret@proxy.example:3128")
+    ended = Command("host", ("env", "HTTP_PROXY=http://me:secret@p", "apt-get", "update"), error="killed")
+    node.fails["dpkg-query"] = (2, "")
+    assert "secret" not in refused(node, SET_A)
+    assert package_apt._end(ended, 60) == "apt-get update failed (no exit code): killed"
 
 
 def test_a_list_of_packages_that_was_cut_off_is_not_taken_for_the_whole(node):
