@@ -127,8 +127,7 @@ class Apt:
         asked = sorted(set(names))
         if not asked:
             return {}
-        command = self._run(["apt-cache", *_NO_CACHE, "policy", *asked], _QUICK)
-        return apt_text.offered(command.stdout) if command.rc == 0 else {}
+        return apt_text.offered(self._checked(["apt-cache", *_NO_CACHE, "policy", *asked], _QUICK).stdout)
 
     # --- the transaction ----------------------------------------------------------------------------------------------
 
@@ -159,7 +158,10 @@ class Apt:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def files(self, packages: t.Sequence[t.Tuple[str, str]]) -> t.Dict[str, Offered]:
-        offers = self.offers(name for name, _version in packages)
+        try:
+            offers = self.offers(name for name, _version in packages)
+        except PackageManagerError:  # they are missed by the caller
+            return {}
         there = ["%s=%s" % pair for pair in packages if pair[1] in offers.get(pair[0], ())]
         if not there:
             return {}

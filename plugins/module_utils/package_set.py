@@ -197,11 +197,10 @@ class _Run:
         if plan.transaction and not before.interrupted and not before.unfinished:
             # Only where the index has everything already: check mode reads none, and before the repositories are
             # written there is nothing to ask.
-            found, missing = self._order(plan, Refreshed())
-            foreseen = None if missing else self._foreseen(found)
+            foreseen = self._foreseen(plan)
             if foreseen:
-                self._refuse(before, found, foreseen)
-                order, effect = found, foreseen
+                order, effect = foreseen
+                self._refuse(before, order, effect)
         if order is None:
             self._tell(told(plan, before.packages, self._request.packages))
         else:
@@ -213,10 +212,13 @@ class _Run:
         after = _predicted(before, plan, self._request, order, effect)
         return Outcome(tuple(self._changes.values()), *_difference(before, after))
 
-    def _foreseen(self, order: Order) -> t.Optional[Effect]:
-        """None where apt cannot read the node's sources: what is in their way a run sets aside before it asks."""
+    def _foreseen(self, plan: PackagePlan) -> t.Optional[t.Tuple[Order, Effect]]:
+        """None where it cannot be known yet: a version is not in the index, or apt cannot read the node's sources. What
+        is in their way a run sets aside before it asks.
+        """
         try:
-            return self._manager.simulate(order)
+            order, missing = self._order(plan, Refreshed())
+            return None if missing else (order, self._manager.simulate(order))
         except PackageManagerError as error:
             if error.trouble.kind == SOURCES:
                 return None
@@ -257,10 +259,10 @@ class _Run:
 
     def _transact(self, state: State, plan: PackagePlan) -> State:
         refreshed = self._refresh(again=False)
-        order, missing = self._order(plan, refreshed)
+        order, missing = self._step(lambda: self._order(plan, refreshed), "Nothing was changed.")
         if missing and not refreshed.read:
             refreshed = self._refresh(again=True)
-            order, missing = self._order(plan, refreshed)
+            order, missing = self._step(lambda: self._order(plan, refreshed), "Nothing was changed.")
         if missing:
             raise PackageSetError(self._cannot_be_had(missing, refreshed))
         if refreshed.trouble:

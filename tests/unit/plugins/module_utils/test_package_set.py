@@ -771,6 +771,18 @@ def test_check_mode_beside_sources_that_a_run_sets_aside_first(node):
     assert "stands twice in the sources" in refused(node, SET_A)
 
 
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_an_apt_that_does_not_answer_is_no_lack_of_versions(node, check_mode):
+    """Seen with apt 3.0.4: update ends well, and apt-cache fails although it prints every version."""
+    node.fails["apt-cache"] = (
+        100,
+        "E: Invalid record in the preferences file /etc/apt/preferences.d/x, no Package header",
+    )
+    message = refused(node, SET_A, check_mode=check_mode)
+    assert "apt-cache fails (apt says: Invalid record in the preferences file /etc/apt/preferences.d/x" in message
+    assert "Nothing was changed." in message
+
+
 def test_check_mode_fails_where_the_set_cannot_be_installed(node):
     node.fails["apt-get --simulate"] = (100, "E: Unable to correct problems, you have held broken packages.")
     assert "Nothing was changed" in refused(node, SET_A, check_mode=True)
