@@ -86,8 +86,8 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     ),
     "sanity": (Part("sanity", ("scripts/ansible_test.sh", "sanity"), junit="sanity", limit=1200),),
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
-    "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1200),),
-    "pool": (_pytest("pool", "tests/pool", "-m", "not slow", limit=2400),),
+    "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1800),),
+    "pool": (_pytest("pool", "tests/pool", "-m", "not slow", limit=3600),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
     "real": (REAL,),
     "slow": (
