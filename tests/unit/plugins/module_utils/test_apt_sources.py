@@ -19,8 +19,9 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils import apt_sources
 from ansible_collections.goldennode.gpu.plugins.module_utils.apt_sources import AptSourcesError, set_aside
 from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER, deb822, source_path
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY
+from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
 
 PLATFORM = "debian-12-x86_64"
 FOLDER = "/etc/apt/sources.list.d/"
@@ -43,14 +44,11 @@ CASE_039 = {
 TODAY = "deb [signed-by=/k.gpg] https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH) /\n"
 
 
-class Node(System):
+class Node(Rooted):
     """A folder tree seen as the root of a machine."""
 
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
-
-    def real(self, path):
-        return str(self.root) + path
 
     def put(self, name, text, folder=FOLDER):
         path = pathlib.Path(self.real(folder + name))
@@ -66,18 +64,6 @@ class Node(System):
 
     def machine(self):
         return "x86_64"
-
-    def read_bytes(self, path, limit=1 << 22):
-        return super().read_bytes(self.real(path), limit)
-
-    def stat(self, path):
-        return super().stat(self.real(path))
-
-    def listdir(self, path):
-        return super().listdir(self.real(path))
-
-    def write(self, path, content, like=None):
-        super().write(self.real(path), content, like)
 
     def rename(self, path, target):
         super().rename(self.real(path), self.real(target))

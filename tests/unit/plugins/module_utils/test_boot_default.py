@@ -19,8 +19,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.boot_default import
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import BootDefault
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import boot_default as probe
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
+from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
 
 OLD, NEW = "6.12.48+deb13-amd64", "6.12.57+deb13-amd64"
 DISK = "6c3b5a1e-2f0d-4b7a-9c55-0d7f3f6b2a11"
@@ -31,7 +32,7 @@ PINNED = boot_default.HEADER + 'GRUB_DEFAULT="gnulinux-advanced-%s>gnulinux-%s-a
 WITH_WORDS = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX %s"\n'
 
 
-class Node(System):
+class Node(Rooted):
     def __init__(self, root):
         self.root = str(root)
         self.clock = 1_700_000_000
@@ -41,9 +42,6 @@ class Node(System):
             self.put("/boot/vmlinuz-" + kernel, "kernel")
         self.put("/etc/default/grub", 'GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT="quiet"\n')
         self.put(CONFIG, WRITTEN)
-
-    def real(self, path):
-        return self.root + path
 
     def put(self, path, text):
         self.clock += 10
@@ -57,17 +55,8 @@ class Node(System):
 
     # The machine, below another root
 
-    def read_bytes(self, path, limit=1 << 22):
-        return super().read_bytes(self.real(path), limit)
-
-    def stat(self, path):
-        return super().stat(self.real(path))
-
-    def listdir(self, path):
-        return super().listdir(self.real(path))
-
     def write(self, path, content, like=None):
-        super().write(self.real(path), content, like)
+        super().write(path, content, like)
         self.clock += 10
         os.utime(self.real(path), (self.clock, self.clock))
 

@@ -15,14 +15,15 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import initramfs
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
+from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
 
 OLD, NEW = "6.12.48+deb13-amd64", "6.12.57+deb13-amd64"
 BLACKLIST = ("nouveau", "nova_core")
 RECORD = "/var/lib/goldennode/initramfs.json"
 
 
-class Node(System):
+class Node(Rooted):
     def __init__(self, root, kernels=(OLD, NEW), tool="initramfs-tools"):
         self.root = str(root)
         self.tool = tool
@@ -45,9 +46,6 @@ class Node(System):
     def blacklist(self, text):
         self.put("/etc/modprobe.d/goldennode-blacklist.conf", text)
 
-    def real(self, path):
-        return self.root + path
-
     def put(self, path, text):
         self.clock += 10
         os.makedirs(os.path.dirname(self.real(path)), exist_ok=True)
@@ -60,21 +58,6 @@ class Node(System):
             return json.load(stream)["kernels"]
 
     # The machine, below another root
-
-    def read_bytes(self, path, limit=1 << 22):
-        return super().read_bytes(self.real(path), limit)
-
-    def stat(self, path):
-        return super().stat(self.real(path))
-
-    def listdir(self, path):
-        return super().listdir(self.real(path))
-
-    def file_state(self, path):
-        return super().file_state(self.real(path))
-
-    def write(self, path, content, like=None):
-        super().write(self.real(path), content, like)
 
     def free_bytes(self, folder):
         assert folder == "/boot"

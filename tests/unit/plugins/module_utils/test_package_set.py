@@ -21,6 +21,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.package_apt import 
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_set import Dkms, PackageSetError, Request
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
+from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
 
 A, B = "580.159.03-1", "580.178.04-1"
 NAMES = ("libcuda1", "nvidia-kernel-open-dkms", "nvidia-smi")
@@ -38,7 +39,7 @@ UNREACHABLE = (
 SOURCE = "Types: deb\nURIs: http://vendor.testbed/nvidia\nSuites: stable\nComponents: main\n"
 
 
-class Node(System):
+class Node(Rooted):
     def __init__(self, root):
         self.root = str(root)
         self.clock = 1_700_000_000.0
@@ -76,29 +77,11 @@ class Node(System):
         with open(self.real(path), "w", encoding="utf-8") as stream:
             stream.write(text)
 
-    def real(self, path):
-        return self.root + path
-
     def did(self, *words):
         """The commands with these among their words."""
         return [command for command in self.commands if set(words) <= set(command.split())]
 
     # The machine, below another root
-
-    def read_bytes(self, path, limit=1 << 22):
-        return super().read_bytes(self.real(path), limit)
-
-    def stat(self, path):
-        return super().stat(self.real(path))
-
-    def listdir(self, path):
-        return super().listdir(self.real(path))
-
-    def file_state(self, path):
-        return super().file_state(self.real(path))
-
-    def write(self, path, content, like=None):
-        super().write(self.real(path), content, like)
 
     def remove(self, path):
         super().remove(path if path.startswith(self.root) else self.real(path))
