@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "pool"), str(ROOT / "collections")]
 
-from poollib import Node, Pool, bed, digest, snapshot_exists  # noqa: E402
+from poollib import Node, Pool, bed  # noqa: E402
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import plain, verdict  # noqa: E402
 
@@ -102,11 +102,9 @@ def main(argv: t.Sequence[str]) -> int:
 
 
 def start(pool: Pool) -> None:
-    """Nodes from snapshots of golden ones where there are any, and golden by a run of site.yml in any case."""
+    """Nodes made golden by a run of site.yml; those that an earlier bench has kept are golden already."""
     for node in pool.nodes:
-        snapshot = "golden-%s-%s" % (node.profile, digest())
-        origin = ["--from", snapshot] if snapshot_exists(snapshot) else []
-        bed("up", *origin, "%s=%s:%d" % (node.name, node.profile, node.port))
+        bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
     done = pool.site()
     if done.rc != 0:
         sys.exit("the nodes did not become golden:\n%s" % done.output)

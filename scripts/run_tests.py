@@ -75,6 +75,9 @@ def _scenario(name: str) -> Part:
 #: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
 REAL = _pytest("real", "tests/real", limit=2400)
 
+#: A run on nodes waits for a good part of its time. Each worker has nodes of its own (tests/pool/conftest.py).
+SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadgroup")
+
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "lint": (
         _tool("ansible-lint", "ansible-lint", "-q", "--format", "pep8"),
@@ -87,12 +90,12 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "sanity": (Part("sanity", ("scripts/ansible_test.sh", "sanity"), junit="sanity", limit=1200),),
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1800),),
-    "pool": (_pytest("pool", "tests/pool", "-m", "not slow", limit=3600),),
+    "pool": (_pytest("pool", "tests/pool", "-m", "not slow", *SIDE_BY_SIDE, limit=3600),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
     "real": (REAL,),
     "slow": (
         REAL,
-        _pytest("pool-slow", "tests/pool", "-m", "slow", limit=3600),
+        _pytest("pool-slow", "tests/pool", "-m", "slow", *SIDE_BY_SIDE, limit=3600),
         Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),
     ),
 }

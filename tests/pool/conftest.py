@@ -1,7 +1,11 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two nodes for the pool tests. Each test starts from a snapshot, so that no test sees what another has done."""
+"""Nodes for the pool tests. Each test starts from a snapshot, so that no test sees what another has done.
+
+Tests may run side by side (pytest-xdist): every worker has nodes and snapshots of its own, and shares the vendor's
+repositories with the others, so no test switches a fault of those.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,18 @@ import pathlib
 import typing as t
 
 import pytest
-from poollib import Node, Pool, bed, golden_snapshots
+from poollib import Node, Pool, bed, golden_snapshots, node_of_this_worker
 
-A10 = Node("ptest1", "a10", 22241)
-H100 = Node("ptest2", "h100x8", 22242)
+A10 = node_of_this_worker(1, "a10")
+H100 = node_of_this_worker(2, "h100x8")
 
 
-@pytest.fixture(scope="session")
-def golden_names(tmp_path_factory: pytest.TempPathFactory) -> t.Dict[str, str]:
-    return golden_snapshots([A10, H100], tmp_path_factory.mktemp("golden"))
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: t.List[pytest.Item]) -> None:
+    """One worker alone runs what needs two nodes: the second golden snapshot takes minutes."""
+    for item in items:
+        if "golden_pair" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("pair"))
 
 
 #: Nodes that were started from a snapshot in this run of the tests: others may be left over from older code.
@@ -31,25 +38,27 @@ def _fresh(node: Node, snapshot: str) -> None:
 
 
 @pytest.fixture
-def golden_a10(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
+def golden_a10(tmp_path: pathlib.Path) -> Pool:
     """A pool of one golden node with one GPU."""
-    _fresh(A10, golden_names[A10.name])
+    snapshots = golden_snapshots([A10], tmp_path)
+    _fresh(A10, snapshots[A10])
     A10.wait("golden by the boot unit", A10.is_golden)
     pool = Pool(tmp_path, [A10])
-    pool.take_locks(golden_names[A10.name])
+    pool.take_locks(snapshots[A10])
     return pool
 
 
 @pytest.fixture
-def golden_pair(tmp_path: pathlib.Path, golden_names: t.Dict[str, str]) -> Pool:
+def golden_pair(tmp_path: pathlib.Path) -> Pool:
     """Two golden nodes; the first has eight GPUs, the second has one. What a test left golden is taken as it is."""
+    snapshots = golden_snapshots([H100, A10], tmp_path)
     for node in (H100, A10):
         if node not in _STARTED or not node.is_golden():
-            _fresh(node, golden_names[node.name])
+            _fresh(node, snapshots[node])
     for node in (H100, A10):
         node.wait("golden by the boot unit", node.is_golden)
     pool = Pool(tmp_path, [H100, A10])
-    pool.take_locks(golden_names[A10.name])
+    pool.take_locks(snapshots[A10])
     return pool
 
 

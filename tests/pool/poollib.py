@@ -113,6 +113,12 @@ class Node:
         raise AssertionError("%s: not after %d s: %s" % (self.name, seconds, what))
 
 
+def node_of_this_worker(number: int, profile: str) -> Node:
+    """A node that no other worker of pytest-xdist has; those of the first, or only, one are ptest01 to ptest09."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[len("gw") :])
+    return Node("ptest%d%d" % (worker, number), profile, 22240 + 10 * worker + number)
+
+
 class Pool:
     """Nodes with an inventory of their own below a temporary directory, and runs on them."""
 
@@ -233,23 +239,25 @@ def snapshot_exists(name: str) -> bool:
     return done.returncode == 0
 
 
-def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path) -> t.Dict[str, str]:
-    """Names of the snapshots of golden nodes by node, made by one run of site.yml where they are not there yet.
+def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path) -> t.Dict[Node, str]:
+    """Snapshots in which the nodes are golden, made by one run of site.yml for all that have none yet.
 
-    The locks that the run made are kept with them: they belong to the wanted state that the nodes were marked for.
+    The mark names the GPUs by UUID, so a snapshot belongs to one node. The locks that the run made are kept with it:
+    they belong to the wanted state that the node was marked for.
     """
-    names = {node.name: "golden-%s-%s" % (node.profile, digest()) for node in nodes}
-    if all(snapshot_exists(name) and (STATE / "locks" / name).is_dir() for name in names.values()):
+    names = {node: "golden-%s-%s" % (node.name, digest()) for node in nodes}
+    missing = [node for node in nodes if not (snapshot_exists(names[node]) and (STATE / "locks" / names[node]).is_dir())]
+    if not missing:
         return names
-    bed("up", *("%s=%s:%d" % (node.name, node.profile, node.port) for node in nodes))
-    for node in nodes:
+    bed("up", *("%s=%s:%d" % (node.name, node.profile, node.port) for node in missing))
+    for node in missing:
         bed("reset", node.name, "bare")
-    pool = Pool(directory, nodes)
+    pool = Pool(directory / "golden", missing)
     run = pool.site()
     assert run.rc == 0, run.output
-    for node in nodes:
-        bed("snapshot", node.name, names[node.name])
-        locks = STATE / "locks" / names[node.name]
+    for node in missing:
+        bed("snapshot", node.name, names[node])
+        locks = STATE / "locks" / names[node]
         shutil.rmtree(locks, ignore_errors=True)
         locks.mkdir(parents=True)
         for lock in pool.locks():

@@ -12,9 +12,9 @@ import sys
 import typing as t
 
 import pytest
-from poollib import ROOT, Node, Pool, bed
+from poollib import ROOT, Pool, bed, node_of_this_worker
 
-P40 = Node("ptest3", "p40", 22243)
+P40 = node_of_this_worker(3, "p40")
 
 ENROL = """
 set -e

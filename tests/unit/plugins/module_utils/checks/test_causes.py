@@ -390,7 +390,7 @@ NOUVEAU: t.Dict[str, t.Any] = {"modules_loaded": ("nouveau",), "driver": None}
 
 
 def test_nouveau_from_an_initramfs_of_before_the_blacklist() -> None:
-    """openSUSE/nvidia-driver-G06#62: the blacklist file is there, and nouveau still owns the GPU after each reboot."""
+    """Case 015: the blacklist file is there, and nouveau still owns the GPU after each reboot."""
     stale = in_initramfs(NODE, recorded_inputs="of before")
     evidence = healthy.known(NODE, **NOUVEAU, pci=bound_to(NODE, "nouveau"), initramfs=stale)
     finding = of(evidence, "host_driver.nouveau")[0]
