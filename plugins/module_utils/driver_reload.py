@@ -28,6 +28,9 @@ LOADER = "goldennode-uvm.service"
 _CDI_WATCH, _CDI = "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service"
 
 _MAJORS = "nvidia"  # the beginning of their names in /proc/devices
+
+#: Where nodes of devices are, in a container too.
+_DEVICES = "/dev/"
 _ASK_SECONDS = 20.0
 
 
@@ -149,13 +152,25 @@ def _users(system: System, services: t.Sequence[str]) -> t.Iterator[str]:
         names = system.listdir(folder + "/fd")
         if not names.known and known(system.stat(folder)) is not None:
             yield "it is not known what process %s has open (%s)" % (pid, names.error)
-        # By number: in a container the node may have another name.
-        stats = (system.stat("%s/fd/%s" % (folder, name)).value for name in names.value or {})
-        opened = {(s.major, s.minor) for s in stats if s is not None and s.kind == "char" and s.major in majors}
+        opened = {number for number in _open_devices(system, folder, names.value or ()) if number[0] in majors}
         if opened and not _of_service(system, folder, services):
             comm = (system.read(folder + "/comm").value or "a process").strip()
             what = ", ".join(sorted(paths.get(number, "device %d:%d" % number) for number in opened))
             yield "%s (pid %s) has %s open" % (comm, pid, what)
+
+
+def _open_devices(system: System, folder: str, names: t.Iterable[str]) -> t.Iterator[t.Tuple[int, int]]:
+    """The numbers of the character devices behind these descriptors: in a container the node may have another name.
+
+    Only what lies below /dev is looked at itself: to follow a descriptor asks the file system behind it, and one whose
+    server is gone never answers. A node that is elsewhere still counts as a use of the module (``_references``).
+    """
+    for name in names:
+        path = "%s/fd/%s" % (folder, name)
+        if (system.readlink(path).value or "").startswith(_DEVICES):
+            there = system.stat(path).value
+            if there is not None and there.kind == "char":
+                yield there.major, there.minor
 
 
 def _of_service(system: System, folder: str, services: t.Sequence[str]) -> bool:

@@ -36,6 +36,15 @@ class System(LocalHost):
         status = os.stat(path)
         return max(status.st_mtime, status.st_ctime)
 
+    def readlink(self, path: str) -> Reading[str]:
+        """What a link says, without asking what is there: below /proc, nothing of the file that it stands for."""
+        try:
+            return Reading(os.readlink(path))
+        except FileNotFoundError:
+            return Reading(None)
+        except OSError as error:
+            return Reading.unknown("%s could not be read: %s" % (path, error.strerror or error))
+
     def free_bytes(self, folder: str) -> int:
         return shutil.disk_usage(folder).free
 

@@ -35,6 +35,8 @@ class Node:
         self.failing = {}  # beginning of a command: what is said by it
         self.raising = ""
         self.ran = []
+        self.followed = []  # descriptors whose file was asked
+        self.elsewhere = {}  # descriptor: where it leads, if not to a node below /dev
         self.start(40, "nvidia-persiste", "/system.slice/" + PERSISTENCED, "nvidia0", "nvidiactl")
         self.start(1, "systemd", "/init.scope")
 
@@ -52,7 +54,13 @@ class Node:
             return Reading(None)
         if len(parts) == 2:
             return Reading(entry("dir"))
-        return Reading(entry("char", *process[2][int(parts[3])]) if parts[3] != "9" else entry("fifo"))
+        self.followed.append(path)
+        return Reading(entry("char", *process[2][int(parts[3])]) if parts[3] != "9" else entry("char", 1, 3))
+
+    def readlink(self, path):
+        if path in self.elsewhere:
+            return self.elsewhere[path]
+        return Reading("/dev/null" if path.endswith("/9") else "/dev/some node")
 
     def listdir(self, path):
         if path == "/dev":
@@ -147,6 +155,30 @@ def test_a_process_that_has_a_gpu_open_is_named(node):
     result = reload(node, 60)
     assert result == Result(False, False, "in use: python3 (pid 4711) has /dev/nvidia-uvm, /dev/nvidiactl open")
     assert node.ran == []
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        Reading("/mnt/results/out.log"),
+        Reading("/mnt/results/dev/nvidia0"),
+        Reading("socket:[4711]"),
+        Reading(None),  # closed since it was listed
+        Reading.unknown("/proc/4711/fd/0 could not be read: Permission denied"),
+    ],
+)
+def test_a_descriptor_that_leads_to_no_device_is_not_followed(node, elsewhere):
+    """The file may lie on a mount whose server is gone, and would hold whoever asks for it for ever."""
+    node.start(4711, "python3", "/user.slice", "nvidia0")
+    node.elsewhere["/proc/4711/fd/0"] = elsewhere
+    assert reload(node, 60).reloaded
+    assert "/proc/4711/fd/0" not in node.followed
+
+
+def test_a_node_whose_name_was_taken_away_is_followed(node):
+    node.start(4711, "python3", "/user.slice", "nvidia0")
+    node.elsewhere["/proc/4711/fd/0"] = Reading("/dev/nvidia0 (deleted)")
+    assert reload(node, 60).refused == "in use: python3 (pid 4711) has /dev/nvidia0 open"
 
 
 def test_one_that_came_while_the_services_were_stopped(node):

@@ -62,6 +62,14 @@ def test_a_link_stays_a_link(tmp_path):
     assert target.read_bytes() == b"new"
 
 
+def test_a_link_says_where_it_leads_whether_anything_is_there_or_not(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/gone/with/its/server")
+    assert System().readlink(str(link)) == Reading("/gone/with/its/server")
+    assert System().readlink(str(tmp_path / "none")) == Reading(None)
+    assert System().readlink(str(tmp_path)).error == "%s could not be read: Invalid argument" % tmp_path
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
