@@ -205,6 +205,141 @@ def test_a_kernel_with_a_local_version_is_named_by_its_entry_and_not_by_its_reco
     assert name == "gnulinux-advanced-7a>gnulinux-6.8.0-71-gpu+1-advanced-7a"
 
 
+#: Reconstructed, not recorded: what Ubuntu 24.04 generates on a cloud image (GRUB_FORCE_PARTUUID), which starts its
+#: kernel without an initramfs first. Conditions inside functions, several on one line, and another before each entry.
+UBUNTU_2404 = r"""
+if [ -s $prefix/grubenv ]; then
+  set have_grubenv=true
+  load_env
+fi
+if [ "${initrdfail}" = 2 ]; then
+   set initrdfail=
+elif [ "${initrdfail}" = 1 ]; then
+   set next_entry="${prev_entry}"
+   set prev_entry=
+   save_env prev_entry
+   if [ "${next_entry}" ]; then
+      set initrdfail=2
+   fi
+fi
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+   set next_entry=
+   save_env next_entry
+   set boot_once=true
+else
+   set default="0"
+fi
+
+if [ x"${feature_menuentry_id}" = xy ]; then
+  menuentry_id_option="--id"
+else
+  menuentry_id_option=""
+fi
+export menuentry_id_option
+function recordfail {
+  set recordfail=1
+  if [ -n "${have_grubenv}" ]; then if [ -z "${boot_once}" ]; then save_env recordfail; fi; fi
+}
+function initrdfail {
+    if [ -n "${have_grubenv}" ]; then if [ -n "${partuuid}" ]; then
+      if [ -z "${initrdfail}" ]; then
+        set initrdfail=1
+        if [ -n "${boot_once}" ]; then
+          set prev_entry="${default}"
+          save_env prev_entry
+        fi
+      fi
+      save_env initrdfail
+    fi; fi
+}
+function load_video {
+  if [ x$feature_all_video_module = xy ]; then
+    insmod all_video
+  else
+    insmod efi_gop
+  fi
+}
+if [ "${recordfail}" != 1 ]; then
+  if [ -e ${prefix}/gfxblacklist.txt ]; then
+    if [ ${grub_platform} != pc ]; then
+      set linux_gfx_mode=keep
+    elif hwmatch ${prefix}/gfxblacklist.txt 3; then
+      if [ ${match} = 0 ]; then
+        set linux_gfx_mode=keep
+      else
+        set linux_gfx_mode=text
+      fi
+    else
+      set linux_gfx_mode=text
+    fi
+  else
+    set linux_gfx_mode=keep
+  fi
+else
+  set linux_gfx_mode=text
+fi
+export linux_gfx_mode
+set partuuid="a1b2-01"
+menuentry 'Ubuntu' --class ubuntu --class gnu-linux --class gnu --class os $menuentry_id_option 'gnulinux-simple-UU' {
+  recordfail
+  load_video
+  gfxmode $linux_gfx_mode
+  insmod gzio
+  if [ x$grub_platform = xxen ]; then insmod xzio; insmod lzopio; fi
+  insmod part_gpt
+  search --no-floppy --fs-uuid --set=root UU
+  if [ "${initrdfail}" = 1 ]; then
+    echo  'GRUB_FORCE_PARTUUID set, initrdless boot failed. Attempting with initrd.'
+    linux  /boot/vmlinuz-6.8.0-45-generic root=PARTUUID=a1b2-01 ro  console=tty1 console=ttyS0
+    initrd  /boot/initrd.img-6.8.0-45-generic
+  else
+    echo  'GRUB_FORCE_PARTUUID set, attempting initrdless boot.'
+    linux  /boot/vmlinuz-6.8.0-45-generic root=PARTUUID=a1b2-01 ro  console=tty1 console=ttyS0 panic=-1
+  fi
+  initrdfail
+}
+submenu 'Advanced options for Ubuntu' $menuentry_id_option 'gnulinux-advanced-UU' {
+  menuentry 'Ubuntu, with Linux 6.8.0-45-generic' --class ubuntu $menuentry_id_option 'gnulinux-6.8.0-45-generic-advanced-UU' {
+    linux  /boot/vmlinuz-6.8.0-45-generic root=PARTUUID=a1b2-01 ro
+  }
+  menuentry 'Ubuntu, with Linux 6.8.0-45-generic (recovery mode)' --class ubuntu $menuentry_id_option 'gnulinux-6.8.0-45-generic-recovery-UU' {
+    linux  /boot/vmlinuz-6.8.0-45-generic root=UUID=UU ro recovery nomodeset dis_ucode_ldr
+  }
+  menuentry 'Ubuntu, with Linux 6.8.0-40-generic' --class ubuntu $menuentry_id_option 'gnulinux-6.8.0-40-generic-advanced-UU' {
+    linux  /boot/vmlinuz-6.8.0-40-generic root=UUID=UU ro
+  }
+}
+if [ "$grub_platform" = "efi" ]; then
+  fwsetup --is-supported
+  if [ "$?" = 0 ]; then
+    menuentry 'UEFI Firmware Settings' $menuentry_id_option 'uefi-firmware' {
+      fwsetup
+    }
+  fi
+fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "kernel"),
+    [
+        ({}, "6.8.0-45-generic"),
+        ({"next_entry": "gnulinux-advanced-UU>gnulinux-6.8.0-40-generic-advanced-UU"}, "6.8.0-40-generic"),
+        ({"initrdfail": "1", "prev_entry": "1>2"}, "6.8.0-40-generic"),  # the boot without one failed: once more
+        ({"initrdfail": "2", "prev_entry": "1>2"}, "6.8.0-45-generic"),
+    ],
+)
+def test_what_ubuntu_2404_starts_where_it_boots_without_an_initramfs_first(environment, kernel):
+    assert started(UBUNTU_2404, **environment)[1] == kernel
+
+
+def test_the_default_of_ubuntu_2404_is_by_ids_and_not_its_recovery():
+    menu = grub.parse(UBUNTU_2404, {}).value
+    assert grub.default_for(menu, "6.8.0-40-generic") == "gnulinux-advanced-UU>gnulinux-6.8.0-40-generic-advanced-UU"
+    assert grub.default_for(menu, "6.8.0-45-generic") == "gnulinux-advanced-UU>gnulinux-6.8.0-45-generic-advanced-UU"
+
+
 def test_titles_with_quotes():
     text = "menuentry 'It'\\''s $HOME' --id x {\n linux /vmlinuz-1.0\n}\n"
     assert started(text) == (["It's $HOME"], "1.0")
