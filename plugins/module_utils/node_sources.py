@@ -22,7 +22,8 @@ MAIN_FILE = "/etc/apt/sources.list"
 DISTRIBUTION_COMPONENTS = frozenset(
     ("main", "contrib", "non-free", "non-free-firmware", "restricted", "universe", "multiverse")
 )
-_CODENAMES = {
+#: Codename by platform, without the architecture: the releases whose own sources are known.
+CODENAMES = {
     "debian-12": "bookworm",
     "debian-13": "trixie",
     "ubuntu-22.04": "jammy",
@@ -75,7 +76,7 @@ def architecture(platform: str) -> str:
 
 
 def codename(platform: str) -> str:
-    return _CODENAMES.get(platform.rpartition("-")[0], "")
+    return CODENAMES.get(platform.rpartition("-")[0], "")
 
 
 def misfits(

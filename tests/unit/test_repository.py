@@ -15,6 +15,9 @@ import sys
 import tarfile
 
 import pytest
+import yaml
+
+from ansible_collections.goldennode.gpu.plugins.module_utils import node_sources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -49,6 +52,21 @@ def test_both_locked_lists_are_of_the_same_tools_and_pin_exactly():
     direct = re.findall(r"^([A-Za-z0-9-]+)", (ROOT / "requirements/direct.txt").read_text(), re.MULTILINE)
     for locked in names:
         assert set(direct) <= locked
+
+
+def test_every_role_and_the_readme_name_the_platforms_whose_sources_are_known():
+    """Galaxy knows releases by codename; the README has their numbers."""
+    names = {"debian": "Debian", "ubuntu": "Ubuntu"}
+    codenames, numbers = {}, {}
+    for platform, codename in node_sources.CODENAMES.items():
+        distribution, _, number = platform.partition("-")
+        codenames.setdefault(names[distribution], []).append(codename)
+        numbers.setdefault(names[distribution], []).append(number)
+    for path in (ROOT / "roles").glob("*/meta/main.yml"):
+        platforms = yaml.safe_load(path.read_text(encoding="utf-8"))["galaxy_info"]["platforms"]
+        assert {one["name"]: one["versions"] for one in platforms} == codenames, path
+    said = ", ".join("%s %s" % (name, "/".join(of)) for name, of in numbers.items())
+    assert "This release does apt platforms (%s)." % said in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_only_the_product_is_published(tmp_path):
