@@ -72,6 +72,20 @@ _DEVICES: t.Tuple[t.Tuple[int, int, t.Optional[str]], ...] = (
 )
 
 
+#: Device ids whose boards may have switches of NVLink 5, those of the dies GB100 (B200 2901, GB200 2941), GB102 and
+#: GB110 (B300 3182, GB300 31c2) [V], and of Rubin, of which it is not known that none has [2].
+_NVLINK5 = ((0x2900, 0x297E), (0x2980, 0x29F1), (0x3180, 0x31FE), (0x3000, 0x30C0))
+
+
+def may_have_nvlink5(device_id: str) -> bool:
+    """Whether such a GPU may stand on a board whose NVSwitches are no PCI functions of NVIDIA's."""
+    try:
+        device = int(device_id, 16)
+    except ValueError:
+        return False
+    return any(first <= device <= last for first, last in _NVLINK5)
+
+
 def gpu_generation(device_id: str) -> t.Optional[str]:
     """Key of GENERATIONS for a PCI device id (``2330``, with or without 0x); None when it is not known."""
     try:

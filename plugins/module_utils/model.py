@@ -33,6 +33,9 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: Drivers that keep a PCI function for a virtual machine. They bind it because somebody said so.
 SET_ASIDE_BY = ("vfio-pci", "nvgrace-gpu-vfio-pci", "pci-stub", "xen-pciback")
 
+#: PCI class of an NVSwitch that is a PCI function itself, as those before NVLink 5 are.
+NVSWITCH = "0680"
+
 STATUSES = ("pass", "fail", "unknown", "skip")
 
 #: What mends a failed finding. ``roles``: a run of site.yml. ``reboot``: a reboot, which site.yml does by consent.
@@ -98,6 +101,8 @@ class PciDevice:
     """One NVIDIA (vendor 10de) PCI function. ``device`` and ``pci_class`` are hex without 0x: ``2330``, ``0302``.
 
     ``vgpu``: a slice of a GPU that a hypervisor gives to this guest; None where that could not be told.
+    ``nvswitch``: it is an NVSwitch, or the function of another vendor (15b3) that stands for those of NVLink 5; None
+    where it may be such a one and that could not be told. The probe says it once, for the checks and the roles.
     """
 
     address: str
@@ -105,6 +110,7 @@ class PciDevice:
     pci_class: str
     driver: t.Optional[str] = None
     vgpu: t.Optional[bool] = False
+    nvswitch: t.Optional[bool] = False
 
     @property
     def is_gpu(self) -> bool:
@@ -116,8 +122,9 @@ class PciDevice:
         return self.driver in SET_ASIDE_BY
 
     @property
-    def is_nvswitch(self) -> bool:
-        return self.pci_class == "0680"
+    def is_switch_manager(self) -> bool:
+        """Whether it stands for switches of NVLink 5, which need the subnet manager beside the fabric manager."""
+        return self.nvswitch is True and self.pci_class != NVSWITCH
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,6 +30,7 @@ _PRECONDITIONS = (
     "hardware.gpu_healthy",
     "packages.platform",
     "host_driver.kernel",
+    "host_driver.fabric_manager",
     *_OF_DRIVER,
     "container_runtime.daemon_config",
 )

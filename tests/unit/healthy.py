@@ -318,7 +318,7 @@ def _mode(want: Desired) -> int:
 def _pci(profile: str) -> t.Tuple[PciDevice, ...]:
     devices = [PciDevice(address(index), _PCI_IDS[profile], "0302", "nvidia") for index in range(PROFILES[profile])]
     if profile == "h100x8":
-        devices += [PciDevice("0000:%02x:00.0" % (0xA0 + index), "22a3", "0680") for index in range(4)]
+        devices += [PciDevice("0000:%02x:00.0" % (0xA0 + index), "22a3", "0680", nvswitch=True) for index in range(4)]
     return tuple(devices)
 
 

@@ -338,16 +338,17 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
 
 
 def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    switches = nvswitches(evidence.pci.value or ())
-    if not switches:
-        return [passed("no NVSwitch on the PCI bus, no fabric manager needed")]
+    pci = evidence.pci.value or ()
+    if not nvswitches(pci):
+        unread = [device.address for device in pci if device.nvswitch is None]
+        return [_maybe_switches(unread) if unread else passed("no NVSwitch on the PCI bus, no fabric manager needed")]
     lock = desired.lock.get("fabric_manager")
     if not lock:
         return [
             failed(
                 expected="a fabric manager of version %s" % driver_version(desired),
                 actual="none in the bundle",
-                cause="The node has %d NVSwitches, and the bundle names no fabric manager." % len(switches),
+                cause="The node has NVSwitches, and the bundle names no fabric manager.",
                 fix="Add fabric_manager: {version: %s} to the bundle." % driver_version(desired),
                 repair="manual",
             )
@@ -363,11 +364,40 @@ def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Option
                 repair="manual",
             )
         ]
+    if any(device.is_switch_manager for device in pci) and _SUBNET_MANAGER not in (evidence.packages.value or {}):
+        return [_no_subnet_manager()]
     problems = [
         *_fabric_mismatch(desired, evidence),
         *units.problems_of(units.FABRIC_MANAGER, "active+enabled", evidence),
     ]
     return all_passed(problems, "%s, active" % lock["version"])
+
+
+#: Comes with NVLink 5. It has versions of its own, apart from the driver's, and no bundle names it yet.
+_SUBNET_MANAGER = "nvlsm"
+
+
+def _maybe_switches(unread: t.Sequence[str]) -> Finding:
+    behind = "whether NVSwitches are behind %s, whose vital product data could not be read" % ", ".join(unread)
+    return unknown(
+        "it is not known %s" % behind,
+        cause="The GPUs of this node may need a fabric manager: it is not known %s." % behind,
+        fix="Read it as root: grep -l SW_MNG /sys/bus/pci/devices/*/vpd. Where a card gives an error or no answer, its "
+        "firmware or the card is to be looked at.",
+    )
+
+
+def _no_subnet_manager() -> Finding:
+    return failed(
+        _SUBNET_MANAGER,
+        expected="installed",
+        actual="not installed",
+        cause="The NVSwitches of this node are of NVLink 5: their fabric manager does not start without %s, which is "
+        "not installed." % _SUBNET_MANAGER,
+        fix="Install it from NVIDIA's repository (apt-get install %s) and hold it, then run site.yml on this node: it "
+        "has versions of its own, and a bundle cannot name it yet." % _SUBNET_MANAGER,
+        repair="manual",
+    )
 
 
 def _fabric_mismatch(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:

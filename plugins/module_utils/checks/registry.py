@@ -108,7 +108,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.flavour", flavour.flavour, ("pci", "driver")),
     Check("host_driver.loaded", module.loaded, ("driver", "modules_loaded", "pci")),
     Check("host_driver.libraries", host_driver.libraries, ("libraries",)),
-    Check("host_driver.fabric_manager", host_driver.fabric_manager, ("pci", "units", "fabric_mismatch")),
+    Check("host_driver.fabric_manager", host_driver.fabric_manager, ("pci", "packages", "units", "fabric_mismatch")),
     Check("host_driver.nvidia_smi", host_driver.nvidia_smi, ("smi",), interprets=("smi",)),
     Check("host_driver.nvml", host_driver.nvml, ("nvml",), interprets=("nvml",)),
     Check("host_driver.cuda", host_driver.cuda, ("cuda",), interprets=("cuda",)),

@@ -34,7 +34,7 @@ def driver_version(desired: Desired) -> str:
 
 
 def nvswitches(pci: t.Iterable[PciDevice]) -> t.List[PciDevice]:
-    return [device for device in pci if device.is_nvswitch]
+    return [device for device in pci if device.nvswitch]
 
 
 def gpus(pci: t.Iterable[PciDevice]) -> t.List[PciDevice]:

@@ -9,11 +9,13 @@ import dataclasses
 import re
 import typing as t
 
-from ..model import Boot, DkmsModule, DriverLoaded, ModuleOnDisk, PciDevice, Platform, Reading
+from ..generations import may_have_nvlink5
+from ..model import NVSWITCH, Boot, DkmsModule, DriverLoaded, ModuleOnDisk, PciDevice, Platform, Reading
 from ..parse import dkms as dkms_text
 from ..parse import kernel_log as log_text
 from ..parse import modinfo, os_release, proc_nvidia
 from ..parse import pci as pci_config
+from . import nvlink
 from .host import Host
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
@@ -63,15 +65,21 @@ def boot(host: Host) -> Reading[Boot]:
 
 
 def pci(host: Host) -> Reading[t.Tuple[PciDevice, ...]]:
-    """All functions of NVIDIA's, from sysfs: no lspci is needed, and it tells of drivers too."""
+    """All functions of NVIDIA's, from sysfs: no lspci is needed, and it tells of drivers too.
+
+    And those of Mellanox's that stand for NVSwitches, which are looked for only where a GPU may have such.
+    """
     addresses = host.listdir(PCI)
     if addresses.value is None:
         return Reading.unknown(addresses.error or "%s is not there: this kernel shows no PCI bus" % PCI)
     found: t.List[PciDevice] = []
+    others: t.List[str] = []
     for address in addresses.value:
         vendor = _word(host, "%s/%s/vendor" % (PCI, address))
         if vendor.value is None:
             return Reading.unknown(vendor.error or "")
+        if vendor.value == nvlink.VENDOR:
+            others.append(address)
         if vendor.value != NVIDIA:
             continue
         device = _word(host, "%s/%s/device" % (PCI, address))
@@ -81,18 +89,29 @@ def pci(host: Host) -> Reading[t.Tuple[PciDevice, ...]]:
         error = device.error or pci_class.error or driver.error or config.error
         if error is not None:
             return Reading.unknown(error)
+        # Three bytes: class, subclass and programming interface, of which the last says nothing here.
+        code = (pci_class.value or "")[2:6]
         found.append(
             PciDevice(
                 address=address,
                 device=(device.value or "")[2:],
-                # Three bytes: class, subclass and programming interface, of which the last says nothing here.
-                pci_class=(pci_class.value or "")[2:6],
+                pci_class=code,
                 driver=driver.value.rpartition("/")[2] if driver.value else None,
                 # A kernel shows the configuration space of every function; without one there are no capabilities.
                 vgpu=False if config.value is None else pci_config.is_vgpu(config.value),
+                nvswitch=code == NVSWITCH,
             )
         )
+    if any(device.is_gpu and may_have_nvlink5(device.device) for device in found):
+        found.extend(nvlink.managers(host, _network_functions(host, others), PCI))
     return Reading(tuple(found))
+
+
+def _network_functions(host: Host, addresses: t.Iterable[str]) -> t.List[PciDevice]:
+    """Of these, the network functions; also one whose class cannot be read, which may be one."""
+    words = ((address, _word(host, "%s/%s/class" % (PCI, address)).value) for address in addresses)
+    found = ((address, nvlink.NETWORK if code is None else code[2:6]) for address, code in words)
+    return [PciDevice(address, "", code) for address, code in found if code.startswith(nvlink.NETWORK)]
 
 
 def modules_loaded(host: Host, blacklisted: t.Iterable[str] = ()) -> Reading[t.Tuple[str, ...]]:

@@ -24,6 +24,7 @@ PATTERNS = (
     "linux-headers-*",
     "linux-modules-*",
     "dkms",
+    "nvlsm",
     "docker*",
     "containerd*",
 )

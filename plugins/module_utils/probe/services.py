@@ -41,7 +41,7 @@ def fabric_mismatch(host: Host, pci: Reading[t.Tuple[PciDevice, ...]]) -> Readin
     """What the fabric manager itself says of versions: its unit may be active all the same."""
     if pci.value is None:
         return Reading.unknown(pci.error or "")
-    if not any(device.is_nvswitch for device in pci.value):
+    if not any(device.nvswitch for device in pci.value):
         return Reading(None)
     unit = "--unit=%s" % FABRIC_MANAGER
     options = ("--boot", "--no-pager", "--quiet", "--output=cat", "--lines=%d" % _JOURNAL_LINES)

@@ -85,6 +85,16 @@ def test_a_driver_that_cannot_drive_the_gpus_is_told(generation, flavour, branch
     assert said in "%s %s. %s" % (found.path, found.message, found.fix)
 
 
+@pytest.mark.parametrize("device", ["2901", "0x2941", "3182", "31C2", "29bc", "3000"])
+def test_gpus_on_boards_with_switches_that_are_no_pci_functions(device):
+    assert generations.may_have_nvlink5(device)
+
+
+@pytest.mark.parametrize("device", ["2330", "2bb5", "2b85", "2e12", "22a3", "", "xyz"])
+def test_gpus_that_stand_on_no_such_board(device):
+    assert not generations.may_have_nvlink5(device)
+
+
 @pytest.mark.parametrize(
     ("generation", "flavour", "branch"),
     [

@@ -28,6 +28,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Library,
     ModuleOnDisk,
     Package,
+    PciDevice,
     Reading,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources, daemon_json
@@ -649,6 +650,60 @@ def test_a_bundle_without_a_fabric_manager_on_a_node_with_nvswitches() -> None:
         "names no fabric manager"
         in only(healthy.known(node, files=files), "host_driver.fabric_manager", wanted, 8).cause
     )
+
+
+NVLINK5 = (
+    *(dataclasses.replace(device, device="2901") for device in EIGHT.pci.value or () if device.is_gpu),
+    PciDevice("0000:05:00.0", "", "0207", nvswitch=True),
+)
+
+
+def nvlink5(nvlsm: bool = True, **fields: t.Any) -> Evidence:
+    packages = dict(EIGHT.packages.value or {})
+    if nvlsm:
+        packages["nvlsm"] = Package("nvlsm", "2025.06.6-1")
+    return healthy.known(EIGHT, **{"pci": NVLINK5, "packages": packages, **fields})
+
+
+def fabric(evidence: Evidence, wanted: Desired = EIGHT_WANTED) -> Finding:
+    (finding,) = of(evidence, "host_driver.fabric_manager", wanted, 8)
+    return finding
+
+
+def test_switches_of_nvlink_5_need_the_fabric_manager() -> None:
+    packages = {n: p for n, p in (nvlink5().packages.value or {}).items() if n != "nvidia-fabricmanager"}
+    assert only(nvlink5(packages=packages), "packages.versions", EIGHT_WANTED, 8).entity == "nvidia-fabricmanager"
+    assert of(nvlink5(), "host_driver.fabric_manager", EIGHT_WANTED, 8) == []
+
+
+def test_switches_of_nvlink_5_need_the_subnet_manager_too() -> None:
+    finding = fabric(nvlink5(nvlsm=False))
+    assert finding.cause == (
+        "The NVSwitches of this node are of NVLink 5: their fabric manager does not start without nvlsm, which is not "
+        "installed."
+    )
+    assert (finding.entity, finding.repair) == ("nvlsm", "manual")
+    assert "apt-get install nvlsm" in finding.fix
+
+
+def test_switches_before_nvlink_5_need_no_subnet_manager() -> None:
+    assert "nvlsm" not in (EIGHT.packages.value or {})
+    assert of(EIGHT, "host_driver.fabric_manager", EIGHT_WANTED, 8) == []
+
+
+def test_a_card_that_may_stand_for_switches_and_cannot_be_read_is_not_taken_for_an_ordinary_one() -> None:
+    pci = (*NVLINK5[:8], PciDevice("0000:05:00.0", "", "0207", nvswitch=None))
+    finding = fabric(nvlink5(pci=pci))
+    assert finding.status == "unknown"
+    assert finding.cause == (
+        "The GPUs of this node may need a fabric manager: it is not known whether NVSwitches are behind 0000:05:00.0, "
+        "whose vital product data could not be read."
+    )
+
+
+def test_what_only_a_person_can_mend_of_the_fabric_is_said_before_anything_is_changed() -> None:
+    (refusal,) = verdict.refusals(EIGHT_WANTED, nvlink5(nvlsm=False), 8)
+    assert refusal.id == "host_driver.fabric_manager"
 
 
 # --- device_nodes ----------------------------------------------------------------------------------------------------

@@ -533,3 +533,84 @@ def test_the_journal_of_the_fabric_manager_is_read_with_an_nvswitch_only():
     )
     plain.update(rc=1, stdout="", stderr="No journal files were found.\n")
     assert "No journal files" in look(nodes.Node(node.capture), nodes.desired()).fabric_mismatch.error
+
+
+# Switches of NVLink 5: no PCI functions, but a network function of Mellanox's stands for them
+
+SYSFS = "/sys/bus/pci/devices"
+BRIDGE, ORDINARY = "0000:05:00.0", "0000:06:00.0"
+
+
+def hgx_b200(device="0x2901", vpd=(BRIDGE, ORDINARY), classes=("0x020700", "0x020000"), **grep):
+    """The recorded node with a B200 in place of its GPU, and two cards of Mellanox's."""
+    node = nodes.Node()
+    files, stats = node.capture["files"], node.capture["stats"]
+    files[SYSFS + "/0000:17:00.0/device"] = device + "\n"
+    for address, code in zip((BRIDGE, ORDINARY), classes):
+        node.capture["dirs"][SYSFS][address] = dict(next(iter(node.capture["dirs"][SYSFS].values())))
+        files["%s/%s/vendor" % (SYSFS, address)] = "0x15b3\n"
+        files["%s/%s/class" % (SYSFS, address)] = code + "\n"
+        path = "%s/%s/vpd" % (SYSFS, address)
+        stats[path] = {**stats[BLOCKER], "kind": "file"} if address in vpd else None
+    asked = ["%s/%s/vpd" % (SYSFS, address) for address in vpd]
+    plain = {"where": "host", "argv": ["grep", "-l", "-F", "SW_MNG", *asked], "stdout": "", "stderr": "", **grep}
+    node.capture["commands"].append(plain)
+    return nodes.Node(node.capture)
+
+
+BLOCKER = "/boot/initrd.img-" + KERNEL
+VPD = SYSFS + "/%s/vpd"
+
+
+def switches(node):
+    read = kernel.pci(node)
+    assert read.known, read.error
+    return {device.address: device.nvswitch for device in read.value if not device.is_gpu}
+
+
+def test_a_function_that_manages_switches_stands_for_them():
+    assert switches(hgx_b200(rc=0, stdout=VPD % BRIDGE + "\n")) == {BRIDGE: True}
+
+
+def test_where_one_stands_for_switches_the_others_may_be_as_they_like():
+    failed = "grep: %s: Input/output error\n" % (VPD % ORDINARY)
+    assert switches(hgx_b200(rc=2, stdout=VPD % BRIDGE + "\n", stderr=failed)) == {BRIDGE: True}
+
+
+def test_cards_that_are_all_ordinary_stand_for_nothing():
+    """A tray of an NVL72 rack, whose switches are in trays of their own; a guest that was given GPUs alone."""
+    assert switches(hgx_b200(device="0x2941", rc=1)) == {}
+
+
+def test_data_that_cannot_be_read_is_not_known():
+    failed = "grep: %s: Input/output error\n" % (VPD % ORDINARY)
+    assert switches(hgx_b200(rc=2, stderr=failed)) == {ORDINARY: None}
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"rc": None, "timed_out": True, "pid": 7, "error": "grep gave no answer within 5 s and was killed (pid 7)"},
+        {"rc": None, "missing": True, "error": "grep is not installed"},
+        {"rc": 2, "stderr": "grep: something else\n"},
+    ],
+)
+def test_cards_that_give_no_answer_are_all_not_known(end):
+    assert switches(hgx_b200(**end)) == {BRIDGE: None, ORDINARY: None}
+
+
+def test_a_card_without_such_data_is_an_ordinary_one():
+    assert switches(hgx_b200(vpd=())) == {}
+    assert switches(hgx_b200(vpd=(BRIDGE,), rc=0, stdout=VPD % BRIDGE + "\n")) == {BRIDGE: True}
+
+
+def test_functions_that_are_no_network_functions_are_not_asked():
+    node = hgx_b200(classes=("0x080100", "0x060400"))
+    assert switches(node) == {}
+    assert "grep" not in node.programs()
+
+
+def test_nodes_with_other_gpus_read_no_such_data():
+    node = hgx_b200(device="0x2330", rc=0, stdout=VPD % BRIDGE + "\n")
+    assert switches(node) == {}
+    assert "grep" not in node.programs()
