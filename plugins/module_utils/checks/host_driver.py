@@ -3,15 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Layer host_driver: the kernel, what else holds the GPU, the driver's libraries, and the tools that talk to it.
 
-The module itself is judged in ``module``, its flavour in ``flavour``, its signature in ``secure_boot``.
+The module itself is judged in ``module``, its flavour in ``flavour``, its signature in ``secure_boot``; images and the
+fabric manager in ``initramfs`` and ``fabric``.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from ..model import LIBRARIES, Desired, Evidence, Finding, Gpu, GpuTool, Initramfs, Library, Reading
-from . import blockers, device_nodes, refusal_reasons, tools, units
+from ..model import LIBRARIES, Desired, Evidence, Finding, Gpu, GpuTool, Library, Reading
+from . import blockers, device_nodes, refusal_reasons, tools
 from . import gpus as g
 from . import module as nvidia
 from .outcome import all_passed, failed, passed, skipped, unknown
@@ -20,10 +21,8 @@ from .wanted import (
     RELOAD,
     RUN_SITE,
     driver_version,
-    file_ok,
     kernel_packages_installed,
     kernel_release,
-    nvswitches,
     running_kernel,
 )
 
@@ -95,52 +94,6 @@ def nouveau(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
         for one in blockers.find(desired, evidence)
     ]
     return all_passed(problems, "no other driver holds a GPU")
-
-
-def initramfs(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    images, running = evidence.initramfs.value or (), running_kernel(evidence)
-    edited = _edited_options(desired, evidence)
-    found = all_passed(
-        (problem for one in images for problem in _initramfs_problem(one, edited)),
-        "%d initramfs are fresh" % len(images),
-    )
-    return found if any(one.kernel == running for one in images) else [*found, _started_from_elsewhere(running)]
-
-
-def _started_from_elsewhere(kernel: str) -> Finding:
-    why = "neither it nor an initramfs of it is in /boot"
-    return unknown(
-        why,
-        kernel,
-        cause="It is not known what kernel %s was started from, and whether nouveau is kept away there: %s."
-        % (kernel, why),
-        fix="Where /boot is a file system of its own, mount it. An image that comes from elsewhere (a unified kernel "
-        "image, the network, a hypervisor) must keep nouveau away by itself.",
-        required=False,
-    )
-
-
-def _edited_options(desired: Desired, evidence: Evidence) -> t.Optional[str]:
-    """A file of another layer that goes into every initramfs and is not as its role writes it."""
-    options = (f.path for f in desired.files.values() if f.role == "device_access" and "/modprobe.d/" in f.path)
-    return next((path for path in options if not file_ok(desired, evidence, path)), None)
-
-
-def _initramfs_problem(one: Initramfs, edited: t.Optional[str]) -> t.Iterator[Finding]:
-    reason = blockers.stale_reason(one)
-    if reason == blockers.INPUTS_CHANGED and edited:
-        yield skipped("stale, as %s is not as its role writes it; that file is judged by itself" % edited, one.kernel)
-    elif reason:
-        yield failed(
-            one.kernel,
-            expected="%s built from the files as they are now" % one.path,
-            actual=reason,
-            cause="The initramfs of kernel %s is stale: %s." % (one.kernel, reason),
-            fix=RUN_SITE,
-            repair="roles",
-        )
-    elif one.path and (one.nouveau is None or (one.nouveau and one.blacklisted is None)):
-        yield unknown("it is not known whether nouveau is inside %s and blacklisted there" % one.path, one.kernel)
 
 
 def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -335,82 +288,3 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
     else:
         cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
     return [failed(expected="cuInit 0, %s devices" % expected_gpus, actual=actual, cause=cause, fix=fix, repair=repair)]
-
-
-def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    pci = evidence.pci.value or ()
-    if not nvswitches(pci):
-        unread = [device.address for device in pci if device.nvswitch is None]
-        return [_maybe_switches(unread) if unread else passed("no NVSwitch on the PCI bus, no fabric manager needed")]
-    lock = desired.lock.get("fabric_manager")
-    if not lock:
-        return [
-            failed(
-                expected="a fabric manager of version %s" % driver_version(desired),
-                actual="none in the bundle",
-                cause="The node has NVSwitches, and the bundle names no fabric manager.",
-                fix="Add fabric_manager: {version: %s} to the bundle." % driver_version(desired),
-                repair="manual",
-            )
-        ]
-    if lock["version"] != driver_version(desired):
-        return [
-            failed(
-                expected=driver_version(desired),
-                actual=str(lock["version"]),
-                cause="The bundle pairs fabric manager %s with driver %s; they must be equal in all components."
-                % (lock["version"], driver_version(desired)),
-                fix="Set fabric_manager.version to %s in the bundle." % driver_version(desired),
-                repair="manual",
-            )
-        ]
-    if any(device.is_switch_manager for device in pci) and _SUBNET_MANAGER not in (evidence.packages.value or {}):
-        return [_no_subnet_manager()]
-    problems = [
-        *_fabric_mismatch(desired, evidence),
-        *units.problems_of(units.FABRIC_MANAGER, "active+enabled", evidence),
-    ]
-    return all_passed(problems, "%s, active" % lock["version"])
-
-
-#: Comes with NVLink 5. It has versions of its own, apart from the driver's, and no bundle names it yet.
-_SUBNET_MANAGER = "nvlsm"
-
-
-def _maybe_switches(unread: t.Sequence[str]) -> Finding:
-    behind = "whether NVSwitches are behind %s, whose vital product data could not be read" % ", ".join(unread)
-    return unknown(
-        "it is not known %s" % behind,
-        cause="The GPUs of this node may need a fabric manager: it is not known %s." % behind,
-        fix="Read it as root: grep -l SW_MNG /sys/bus/pci/devices/*/vpd. Where a card gives an error or no answer, its "
-        "firmware or the card is to be looked at.",
-    )
-
-
-def _no_subnet_manager() -> Finding:
-    return failed(
-        _SUBNET_MANAGER,
-        expected="installed",
-        actual="not installed",
-        cause="The NVSwitches of this node are of NVLink 5: their fabric manager does not start without %s, which is "
-        "not installed." % _SUBNET_MANAGER,
-        fix="Install it from NVIDIA's repository (apt-get install %s) and hold it, then run site.yml on this node: it "
-        "has versions of its own, and a bundle cannot name it yet." % _SUBNET_MANAGER,
-        repair="manual",
-    )
-
-
-def _fabric_mismatch(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
-    """What it says itself when it starts: nvidia-smi is green all the same, and CUDA fails with 802."""
-    said, want = evidence.fabric_mismatch.value, driver_version(desired)
-    if said is None:
-        return
-    waits = said.fabric_manager == want  # it is right, and the driver that it met is the one of before
-    yield failed(
-        units.FABRIC_MANAGER,
-        expected="fabric manager and driver %s" % want,
-        actual="fabric manager %s, driver %s" % (said.fabric_manager, said.driver),
-        cause="The fabric manager must equal the driver in all components, and says that it does not.",
-        fix=RELOAD if waits else RUN_SITE,
-        repair="reload" if waits else "roles",
-    )
