@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rebuild the initramfs of every installed kernel that is not built from what is configured now, and prove it.
+"""Build the initramfs of every installed kernel where it is not built from what is configured now, and prove it.
 
 A blacklist on disk is of no use while an initramfs from before loads nouveau. What is stale follows from digests that
 are recorded after each success, kernel by kernel, so a run that died half-way is finished by the next.
@@ -10,9 +10,11 @@ are recorded after each success, kernel by kernel, so a run that died half-way i
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from .parse.initramfs import Content
+from .probe import boot_default
 from .probe import initramfs as probe
 from .system import System, known, said
 
@@ -38,7 +40,7 @@ class InitramfsError(Exception):
 class Image:
     """One kernel's image before anything is done. ``stale`` says why it must be rebuilt; "" when it need not.
 
-    ``path`` is "" for a kernel that boots without an image: it gets none.
+    ``path`` is "" for a kernel that boots without an image: it gets none. ``missing``: it is not there, and is made.
     """
 
     kernel: str
@@ -47,6 +49,7 @@ class Image:
     inputs: str
     digest: str
     stale: str
+    missing: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +70,7 @@ def rebuild(
     # A record that cannot be read is none: every image is then rebuilt and recorded anew.
     record = {k: dict(v) for k, v in (probe.read_record(system).value or {}).items()}
     images = [_look(system, kernel, record.get(kernel, {})) for kernel in known(probe.installed_kernels(system)) or ()]
+    images = [image if image.path else _without(system, image, images) for image in images]
     if not check_mode and any(image.stale for image in images):
         tool = _tool(system)
         # A kernel that is gone leaves the record with it.
@@ -104,6 +108,20 @@ def _look(system: System, kernel: str, recorded: t.Mapping[str, t.Any]) -> Image
     return Image(kernel, path, status.size if status else 0, inputs, digest, stale)
 
 
+def _without(system: System, image: Image, images: t.Sequence[Image]) -> Image:
+    """A kernel that has no image: as it is, or with the one that is to be made, named as those of the others are."""
+    others = [other for other in images if other.path]
+    if not known(probe.is_missing(system, image.kernel, bool(others))):
+        return image
+    if others:
+        path = others[0].path.replace(others[0].kernel, image.kernel)
+    else:
+        debian = known(system.stat("/var/lib/dpkg")) is not None
+        path = probe.IMAGES[0 if debian else 1].format(image.kernel)
+    size = max((other.size for other in others), default=0)
+    return dataclasses.replace(image, path=path, size=size, stale="it has no image", missing=True)
+
+
 def _rebuild_one(
     system: System, tool: str, image: Image, blacklist: t.Sequence[str], timeout: float
 ) -> t.Dict[str, t.Any]:
@@ -111,7 +129,14 @@ def _rebuild_one(
     _need_space(system, image)
     command = system.run(_command(tool, image, blacklist), timeout)
     if command.rc != 0:
-        raise InitramfsError("the initramfs of kernel %s could not be rebuilt: %s" % (image.kernel, said(command)))
+        raise InitramfsError(
+            "the initramfs of kernel %s could not be %s: %s" % (image.kernel, _done(image), said(command))
+        )
+    if known(system.stat(image.path)) is None:
+        raise InitramfsError(
+            "%s ended well, and %s is not there. Do not reboot into kernel %s. It said: %s"
+            % (command.argv[0], image.path, image.kernel, said(command))
+        )
     digest = known(probe.image_digest(system, image.path)) or ""
     if digest == image.digest:
         raise InitramfsError(
@@ -123,7 +148,35 @@ def _rebuild_one(
         raise InitramfsError("what is inside %s is not known" % image.path)
     _refuse_nouveau(system, image, inside, blacklist)
     _refuse_old_nvidia(system, image, inside)
+    _renew_menu(system, image, timeout)
     return probe.record_entry(image.inputs, digest, inside)
+
+
+def _done(image: Image) -> str:
+    return "built" if image.missing else "rebuilt"
+
+
+def _renew_menu(system: System, image: Image, timeout: float) -> None:
+    """GRUB's menu starts a kernel without an image where it was made while there was none.
+
+    From what the menu says and not from what was made just now, so that a run that died between the two is finished.
+    """
+    config = known(boot_default.configuration(system))
+    if config is None:
+        return
+    menu = known(system.read(config)) or ""
+    if not _names(menu, "vmlinuz-" + image.kernel) or _names(menu, image.path.rpartition("/")[2]):
+        return
+    command = system.run(["update-grub"], timeout)
+    if command.rc != 0 and not command.missing:
+        raise InitramfsError(
+            "%s was %s, but %s starts kernel %s without it, and could not be made anew: %s. Do not reboot before"
+            " update-grub has run" % (image.path, _done(image), config, image.kernel, said(command))
+        )
+
+
+def _names(menu: str, file: str) -> bool:
+    return re.search(r"""/%s(?=["'\s]|$)""" % re.escape(file), menu) is not None
 
 
 def _on_disk(system: System, kernel: str, inside: t.Optional[str]) -> t.Optional[str]:
@@ -175,9 +228,9 @@ def _need_space(system: System, image: Image) -> None:
     free = system.free_bytes(folder)
     if free < needed:
         raise InitramfsError(
-            "%s has %d MiB free; to rebuild the initramfs of kernel %s takes about %d MiB. Remove kernels that are no"
+            "%s has %d MiB free; to %s the initramfs of kernel %s takes about %d MiB. Remove kernels that are no"
             " longer used (apt-get autoremove --purge, dnf remove --oldinstallonly)"
-            % (folder, free >> 20, image.kernel, needed >> 20)
+            % (folder, free >> 20, "build" if image.missing else "rebuild", image.kernel, needed >> 20)
         )
 
 
@@ -188,7 +241,7 @@ def _tool(system: System) -> str:
         return "initramfs-tools"
     if system.run(["dracut", "--version"], _OWNER_TIMEOUT).missing:
         raise InitramfsError(
-            "neither initramfs-tools nor dracut is installed, so no initramfs can be rebuilt; install the one that the"
+            "neither initramfs-tools nor dracut is installed, so no initramfs can be built; install the one that the"
             " distribution uses"
         )
     return "dracut"
@@ -196,7 +249,7 @@ def _tool(system: System) -> str:
 
 def _command(tool: str, image: Image, blacklist: t.Sequence[str]) -> t.List[str]:
     if tool == "initramfs-tools":
-        return ["update-initramfs", "-u", "-k", image.kernel]
+        return ["update-initramfs", "-c" if image.missing else "-u", "-k", image.kernel]
     # An image that is made for any machine (hostonly=no) leaves /etc/modprobe.d out: the modules must stay out too.
     omit = ["--omit-drivers", " ".join(blacklist)] if blacklist else []
     return ["dracut", "--force", *omit, image.path, "--kver", image.kernel]

@@ -317,6 +317,7 @@ class Initramfs:
     ``nouveau``: a nouveau.ko (or nova_core.ko) is inside; ``blacklisted``: it is blacklisted inside. Both come from
     the record while the image is the recorded one, else from reading the image. ``nvidia_version`` is the module
     inside, ``nvidia_on_disk`` what the same kernel would load from the disk; not asked where none is inside.
+    ``path`` is "" where there is no image; ``missing``: there should be one, and a boot of this kernel would fail.
     """
 
     kernel: str
@@ -329,6 +330,7 @@ class Initramfs:
     blacklisted: t.Optional[bool] = None
     nvidia_version: t.Optional[str] = None
     nvidia_on_disk: t.Optional[str] = None
+    missing: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rebuild the initramfs of every kernel that is stale: arguments in, result out."""
+"""Build the initramfs of every kernel where it is missing or stale: arguments in, result out."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: initramfs
-short_description: Rebuild every stale initramfs and prove that nouveau cannot load from it
+short_description: Build every missing or stale initramfs and prove that nouveau cannot load from it
 version_added: 0.1.0
 author:
   - goldennode.gpu authors (@goldennode)
@@ -18,7 +18,10 @@ description:
     disk is of no use while an image from before loads nouveau.
   - What was built from what is recorded in C(/var/lib/goldennode/initramfs.json) after each success, kernel by kernel.
     A run that was killed half-way is finished by the next one; nothing depends on what changed in this run.
-  - A kernel that has no initramfs boots without one, and gets none.
+  - A kernel in C(/boot) that has no initramfs gets one where initramfs-tools or dracut is installed, or where other
+    kernels have theirs. GRUB's menu is made anew by C(update-grub) where it starts the kernel without its image.
+  - A kernel that is built to take none gets none, and neither does any where no kernel has one and neither tool is
+    installed.
   - Each new image is read back. One that still holds nouveau without a blacklist for it is an error, and so is one that
     holds another nvidia module than the disk of its kernel, since each boot would load that one. The file that puts it
     in is named as far as it can be found.
@@ -67,11 +70,11 @@ kernels:
       type: str
       sample: 6.12.57+deb13-amd64
     rebuilt:
-      description: Its image was rebuilt, or would be in check mode.
+      description: Its image was built or rebuilt, or would be in check mode.
       type: bool
       sample: true
     reason:
-      description: Why its image had to be rebuilt. Empty when it had not.
+      description: Why its image had to be built or rebuilt. Empty when it had not.
       type: str
       sample: its configuration or modules have changed since its image was built
     nouveau:

@@ -15,6 +15,7 @@ from .wanted import REBOOT, file_ok, gpus, setting
 
 _HARMLESS = ("nvidia", None)
 
+MISSING = "it is not there"
 INPUTS_CHANGED = "files that go into it have changed since it was built"
 
 
@@ -42,7 +43,7 @@ def find(desired: Desired, evidence: Evidence) -> t.List[Blocker]:
 def stale_reason(one: Initramfs) -> t.Optional[str]:
     """Why an initramfs must be rebuilt, or None where it need not be. An image that was not read gives no reason."""
     if not one.path:
-        return None  # this kernel boots without one
+        return MISSING if one.missing else None  # this kernel boots without one
     if one.recorded_inputs is None:
         return "it was never rebuilt with the blacklist and options of this collection"
     if one.inputs != one.recorded_inputs:
@@ -56,6 +57,11 @@ def stale_reason(one: Initramfs) -> t.Optional[str]:
             one.nvidia_on_disk or "none",
         )
     return None
+
+
+def lacks_initramfs(evidence: Evidence, kernel: str) -> bool:
+    """Whether this kernel is known to have no image, and would not find its root file system without."""
+    return any(one.kernel == kernel and one.missing for one in evidence.initramfs.value or ())
 
 
 def loaded_from_initramfs(evidence: Evidence, version: str) -> t.Optional[str]:

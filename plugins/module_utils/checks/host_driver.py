@@ -37,9 +37,9 @@ def kernel(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     if want is None or running == want:
         return [passed(running)]
     installed = kernel_packages_installed(desired, evidence)
-    ahead = evidence.module_to_boot
-    if installed and ahead.known and not nvidia.is_built(desired, ahead.value):
-        return [_not_yet(desired, evidence, running, want)]
+    lacking = _lacking_to_boot(desired, evidence, want) if installed else None
+    if lacking:
+        return [_not_yet(running, want, *lacking)]
     return [
         failed(
             expected=want,
@@ -53,15 +53,22 @@ def kernel(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     ]
 
 
-def _not_yet(desired: Desired, evidence: Evidence, running: str, want: str) -> Finding:
-    """A reboot into a kernel that has no module would take the GPUs away."""
-    said = nvidia.dkms_says(desired, evidence, want)
+def _lacking_to_boot(desired: Desired, evidence: Evidence, want: str) -> t.Optional[t.Tuple[str, str]]:
+    """What a kernel lacks, in short and as a sentence, so that the node would not come up, or without its GPUs."""
+    if blockers.lacks_initramfs(evidence, want):
+        return "the initramfs", "it has no initramfs, and would not find its root file system."
+    ahead = evidence.module_to_boot
+    if ahead.known and not nvidia.is_built(desired, ahead.value):
+        return "the module", "no nvidia module is built for it. %s" % nvidia.dkms_says(desired, evidence, want)
+    return None
+
+
+def _not_yet(running: str, want: str, lacking: str, why: str) -> Finding:
     return failed(
         expected=want,
         actual=running,
-        cause="The node runs another kernel than the lock's, and must not be rebooted into that: no nvidia module is "
-        "built for it. %s" % said,
-        fix="%s It builds the module; then a reboot is due." % RUN_SITE,
+        cause="The node runs another kernel than the lock's, and must not be rebooted into that: %s" % why,
+        fix="%s It builds %s; then a reboot is due." % (RUN_SITE, lacking),
         repair="roles",
     )
 

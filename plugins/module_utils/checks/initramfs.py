@@ -12,6 +12,9 @@ from . import blockers
 from .outcome import all_passed, failed, skipped, unknown
 from .wanted import RUN_SITE, file_ok, running_kernel
 
+#: What is found of a kernel that should have an image; no run reboots a node of which this is said.
+NONE = "none in /boot"
+
 
 def initramfs(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     images, running = evidence.initramfs.value or (), running_kernel(evidence)
@@ -44,7 +47,16 @@ def _edited_options(desired: Desired, evidence: Evidence) -> t.Optional[str]:
 
 def _initramfs_problem(one: Initramfs, edited: t.Optional[str]) -> t.Iterator[Finding]:
     reason = blockers.stale_reason(one)
-    if reason == blockers.INPUTS_CHANGED and edited:
+    if reason == blockers.MISSING:
+        yield failed(
+            one.kernel,
+            expected="an initramfs",
+            actual=NONE,
+            cause="Kernel %s has no initramfs, and would not find its root file system at boot." % one.kernel,
+            fix="%s It builds one. Do not reboot into that kernel before." % RUN_SITE,
+            repair="roles",
+        )
+    elif reason == blockers.INPUTS_CHANGED and edited:
         yield skipped("stale, as %s is not as its role writes it; that file is judged by itself" % edited, one.kernel)
     elif reason:
         yield failed(

@@ -10,6 +10,7 @@ nobody has built in yet.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -29,6 +30,14 @@ MODULES = "/lib/modules"
 #: Where an image may stand, {} being the kernel: Debian and Ubuntu, the RHEL family, SUSE.
 IMAGES = ("/boot/initrd.img-{}", "/boot/initramfs-{}.img", "/boot/initrd-{}")
 KERNELS = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz", "/boot/vmlinux-{}", "/boot/Image-{}")
+
+#: Those of them that a boot loader starts with the image that stands beside them.
+_IN_BOOT = tuple(pattern for pattern in KERNELS if pattern.startswith("/boot/"))
+
+#: What makes images: where one is installed, it makes one for each kernel.
+GENERATORS = ("/usr/sbin/update-initramfs", "/usr/bin/dracut", "/usr/sbin/dracut")
+
+_TAKES_AN_IMAGE = "CONFIG_BLK_DEV_INITRD=y"
 
 #: Configuration that goes into an image or decides what does.
 CONFIGURATION = (
@@ -70,6 +79,25 @@ def installed_kernels(host: Host) -> Reading[t.Tuple[str, ...]]:
 def image_path(host: Host, kernel: str) -> Reading[str]:
     """The image of a kernel; None when it has none."""
     return _first(host, IMAGES, kernel)
+
+
+def is_missing(host: Host, kernel: str, others: bool) -> Reading[bool]:
+    """Whether a kernel that has no image should have one.
+
+    It should where it stands in /boot, and one would be made for it there (:arg others: other kernels have images). A
+    machine whose kernels all go without, and one that was built to take none, are their owner's design; a kernel that
+    is not in /boot is started from elsewhere.
+    """
+    kernel_file, config = _first(host, _IN_BOOT, kernel), host.read("/boot/config-" + kernel)
+    if not kernel_file.known or not config.known:
+        return Reading.unknown(kernel_file.error or config.error or "")
+    takes_none = config.value is not None and _TAKES_AN_IMAGE not in config.value.splitlines()
+    if kernel_file.value is None or takes_none:
+        return Reading(False)
+    if others:
+        return Reading(True)
+    generator = _first(host, GENERATORS, kernel)
+    return Reading(None, generator.error) if not generator.known else Reading(generator.value is not None)
 
 
 def inputs_digest(host: Host, kernel: str) -> Reading[str]:
@@ -154,6 +182,16 @@ def initramfs(host: Host, read: bool) -> Reading[t.Tuple[Initramfs, ...]]:
         if one.value is None:
             return Reading.unknown(one.error or "")
         found.append(one.value)
+    return _with_missing(host, found)
+
+
+def _with_missing(host: Host, images: t.Sequence[Initramfs]) -> Reading[t.Tuple[Initramfs, ...]]:
+    found: t.List[Initramfs] = []
+    for one in images:
+        missing = Reading(False) if one.path else is_missing(host, one.kernel, any(other.path for other in images))
+        if missing.value is None:
+            return Reading.unknown(missing.error or "")
+        found.append(dataclasses.replace(one, missing=missing.value))
     return Reading(tuple(found))
 
 

@@ -14,6 +14,7 @@ import os
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import initramfs
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import initramfs as probe
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
@@ -31,6 +32,7 @@ class Node(Rooted):
         self.free = 1 << 30
         self.commands = []
         self.builder = {}  # rc, stderr, idle: what the builder does instead
+        self.menu = {"rc": 0}  # how update-grub ends
         self.forced = ""  # a module that the builder always puts in
         self.nvidia = {"lib/modules/x/updates/dkms/nvidia.ko": "580.1"}  # what the builder finds to put in
         self.on_disk = "580.1"
@@ -89,6 +91,8 @@ class Node(Rooted):
     def build(self, words):
         if self.builder:
             return Command("host", words, self.builder.get("rc", 0), "", self.builder.get("stderr", ""))
+        if words[0] == "update-grub":
+            return Command("host", words, **self.menu)
         kernel = words[-1]
         modprobe = {}
         folder = self.real("/etc/modprobe.d")
@@ -168,12 +172,182 @@ def test_a_new_kernel_is_built_and_a_removed_one_forgotten(tmp_path):
     assert list(node.record()) == [NEW]
 
 
-def test_a_kernel_that_boots_without_an_image_gets_none(tmp_path):
-    node = Node(tmp_path, kernels=(NEW,))
-    os.remove(node.real(node.image(NEW)))
-    results = rebuild(node)
-    assert [(r.kernel, r.rebuilt, r.nouveau) for r in results] == [(NEW, False, None)]
+# A kernel without an image
+
+
+def without(node, kernel=NEW):
+    os.remove(node.real(node.image(kernel)))
+    return node
+
+
+def seen(node, kernel=NEW):
+    """What the look says of that kernel, and what the module does: they must agree."""
+    images = {one.kernel: one for one in probe.initramfs(node, True).value}
+    built = {result.kernel: result for result in rebuild(node)}
+    assert images[kernel].missing is built[kernel].rebuilt
+    return built[kernel]
+
+
+def test_machines_whose_kernels_all_boot_without_an_image_get_none(tmp_path):
+    node = without(Node(tmp_path, kernels=(NEW,), tool="none"))
+    assert (seen(node).rebuilt, seen(node).nouveau) == (False, None)
     assert node.commands == []
+
+
+def test_a_kernel_that_lost_its_image_gets_a_new_one(tmp_path):
+    """Also where the image was never made, as /boot was full."""
+    node = Node(tmp_path)
+    rebuild(node)
+    result = seen(without(node))
+    assert (result.rebuilt, result.reason, result.blacklisted) == (True, "it has no image", True)
+    assert node.builds == ["update-initramfs -c -k " + NEW]
+    assert not seen(node).rebuilt
+    assert node.builds == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "generator", "build"),
+    [
+        ("initramfs-tools", "/usr/sbin/update-initramfs", "update-initramfs -c -k %s" % NEW),
+        (
+            "dracut",
+            "/usr/bin/dracut",
+            "dracut --force --omit-drivers nouveau nova_core /boot/initramfs-%s.img --kver %s" % (NEW, NEW),
+        ),
+    ],
+)
+def test_a_single_kernel_without_an_image_gets_one_where_a_tool_is_installed(tmp_path, tool, generator, build):
+    node = without(Node(tmp_path, kernels=(NEW,), tool=tool))
+    node.put(generator, "")
+    if tool == "initramfs-tools":
+        os.makedirs(node.real("/var/lib/dpkg"))
+    assert seen(node).rebuilt
+    assert node.builds == [build]
+
+
+def test_dracut_names_a_new_image_as_those_of_other_kernels(tmp_path):
+    """Debian and Ubuntu keep their names with dracut too."""
+    node = without(Node(tmp_path, tool="dracut"))
+    os.rename(node.real(node.image(OLD)), node.real("/boot/initrd.img-" + OLD))
+    node.image = lambda kernel: "/boot/initrd.img-" + kernel
+    assert seen(node).rebuilt
+    assert node.builds[-1].endswith("/boot/initrd.img-%s --kver %s" % (NEW, NEW))
+
+
+@pytest.mark.parametrize("config", ["CONFIG_MODULES=y\n# CONFIG_BLK_DEV_INITRD is not set\n", "CONFIG_MODULES=y\n"])
+def test_a_kernel_that_is_built_to_take_no_image_gets_none(tmp_path, config):
+    node = without(Node(tmp_path))
+    node.put("/boot/config-" + NEW, config)
+    assert not seen(node).rebuilt
+
+
+def test_a_kernel_that_takes_an_image_by_its_configuration_gets_one(tmp_path):
+    node = without(Node(tmp_path))
+    node.put("/boot/config-" + NEW, "CONFIG_BLK_DEV_INITRD=y\n")
+    assert seen(node).rebuilt
+
+
+def test_a_kernel_that_is_not_in_boot_is_started_from_elsewhere(tmp_path):
+    node = without(Node(tmp_path))
+    os.makedirs(node.real("/lib/modules/" + NEW), exist_ok=True)
+    os.rename(node.real("/boot/vmlinuz-" + NEW), node.real("/lib/modules/%s/vmlinuz" % NEW))
+    assert not seen(node).rebuilt
+
+
+def test_an_image_that_cannot_be_made_is_an_error(tmp_path):
+    node = without(Node(tmp_path))
+    build = node.build
+    node.build = lambda words: build(words) if words[-1] == OLD else Command("host", words, 1, "", "No space left\n")
+    assert refused(node) == (
+        "the initramfs of kernel %s could not be built: update-initramfs -c -k %s: rc 1: No space left" % (NEW, NEW)
+    )
+
+
+def test_a_builder_that_makes_no_image_is_not_believed(tmp_path):
+    node = without(Node(tmp_path, kernels=(OLD, NEW)))
+    build = node.build
+    node.build = lambda words: build(words) if words[-1] == OLD else Command("host", words, 0)
+    assert refused(node) == (
+        "update-initramfs ended well, and /boot/initrd.img-%s is not there. Do not reboot into kernel %s. It said: "
+        "update-initramfs -c -k %s: rc 0" % (NEW, NEW, NEW)
+    )
+
+
+def test_the_space_for_an_image_is_that_of_another(tmp_path):
+    node = Node(tmp_path)
+    rebuild(node)
+    without(node).put(node.image(OLD), " " * (40 << 20))
+    record = node.record()
+    record[OLD]["image"] = probe.image_digest(node, node.image(OLD)).value
+    node.put(RECORD, json.dumps({"schema": 1, "kernels": record}))
+    node.free = 50 << 20
+    assert "50 MiB free; to build the initramfs of kernel %s takes about 66 MiB." % NEW in refused(node)
+
+
+def test_check_mode_says_that_an_image_would_be_made(tmp_path):
+    node = Node(tmp_path)
+    rebuild(node)
+    results = rebuild(without(node), check_mode=True)
+    assert [(r.kernel, r.rebuilt, r.reason) for r in results if r.rebuilt] == [(NEW, True, "it has no image")]
+    assert node.builds == []
+
+
+# GRUB's menu
+
+MENU = "menuentry 'x' {\n\tlinux\t/boot/vmlinuz-%s root=/dev/sda1 ro\n}\n" % NEW
+WITH_IMAGE = MENU.replace("ro\n", "ro\n\tinitrd\t/boot/initrd.img-%s\n" % NEW)
+
+
+def with_menu(node, text=MENU):
+    node.put("/boot/grub/grub.cfg", text)
+    return node
+
+
+def test_a_menu_that_starts_the_kernel_without_its_image_is_made_anew(tmp_path):
+    """It was made while there was none."""
+    node = with_menu(without(Node(tmp_path, kernels=(OLD, NEW))))
+    rebuild(node)
+    assert node.builds[-2:] == ["update-initramfs -c -k " + NEW, "update-grub"]
+
+
+@pytest.mark.parametrize("text", [WITH_IMAGE, MENU.replace(NEW, NEW + "x"), "insmod blscfg\nblscfg\n"])
+def test_a_menu_that_names_the_image_or_not_the_kernel_is_left_alone(tmp_path, text):
+    node = with_menu(without(Node(tmp_path)), text)
+    rebuild(node)
+    assert "update-grub" not in node.builds
+
+
+def test_killed_before_the_menu_was_made_anew_the_next_run_does_it(tmp_path):
+    node = with_menu(without(Node(tmp_path)))
+    build = node.build
+
+    def die(words):
+        if words[0] == "update-grub":
+            raise KeyboardInterrupt
+        return build(words)
+
+    node.build = die
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(node)
+    node.build = build
+    rebuild(node)
+    assert node.builds == ["update-initramfs -u -k " + NEW, "update-grub"]
+
+
+def test_a_menu_that_cannot_be_made_anew_is_an_error(tmp_path):
+    node = with_menu(without(Node(tmp_path)))
+    node.menu = {"rc": 1, "stderr": "cannot find a device for /\n"}
+    assert refused(node) == (
+        "/boot/initrd.img-%s was built, but /boot/grub/grub.cfg starts kernel %s without it, and could not be made "
+        "anew: update-grub: rc 1: cannot find a device for /. Do not reboot before update-grub has run" % (NEW, NEW)
+    )
+    assert NEW not in node.record()
+
+
+def test_without_update_grub_the_menu_is_somebody_elses(tmp_path):
+    node = with_menu(without(Node(tmp_path)))
+    node.menu = {"rc": None, "missing": True, "error": "update-grub is not installed"}
+    assert [r.kernel for r in rebuild(node) if r.rebuilt] == [OLD, NEW]
 
 
 def test_killed_after_the_first_kernel_the_next_run_does_the_rest(tmp_path):

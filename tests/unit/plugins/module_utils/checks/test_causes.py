@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Finding,
     Gpu,
     GpuTool,
+    Initramfs,
     KeptPackages,
     Library,
     ModuleOnDisk,
@@ -462,6 +463,22 @@ def test_a_kernel_whose_initramfs_is_elsewhere_is_no_proof_and_no_fault(kernels:
     assert judged.golden
     (said,) = judged.not_proven
     assert "It is not known what kernel %s was started from" % healthy.KERNEL in said
+
+
+@pytest.mark.parametrize("kernel", ["other", healthy.KERNEL])
+def test_a_kernel_that_lacks_its_initramfs(kernel: str) -> None:
+    """Any may be chosen at the console, and would not come up."""
+    (image,) = NODE.initramfs.value or ()
+    images = {image.kernel: image, kernel: Initramfs(kernel, "", "in", "", missing=True)}
+    finding = only(healthy.known(NODE, initramfs=tuple(images.values())), "host_driver.initramfs")
+    assert finding.cause == "Kernel %s has no initramfs, and would not find its root file system at boot." % kernel
+    assert finding.fix == "Run site.yml on this node. It builds one. Do not reboot into that kernel before."
+    assert (finding.entity, finding.repair) == (kernel, "roles")
+
+
+def test_a_kernel_that_boots_without_an_initramfs_by_design_is_well() -> None:
+    images = (Initramfs(healthy.KERNEL, "", "in", ""),)
+    assert judged(healthy.known(NODE, initramfs=images)).golden
 
 
 def test_a_stale_initramfs_is_explained_by_an_edited_file_of_another_layer() -> None:

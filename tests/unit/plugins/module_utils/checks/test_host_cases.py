@@ -25,6 +25,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Evidence,
     Finding,
     GpuTool,
+    Initramfs,
     Library,
     ModuleOnDisk,
     Package,
@@ -221,6 +222,19 @@ def test_case_061_no_reboot_into_a_kernel_without_a_module() -> None:
     assert "its headers are missing" in finding.cause
     assert "must not be rebooted" in problems["host_driver.kernel"].cause
     assert {problem.repair for problem in problems.values()} == {"roles"}
+
+
+def test_no_reboot_into_a_kernel_without_an_initramfs() -> None:
+    evidence, wanted = with_next_kernel(healthy.module(kernel=NEXT))
+    images = (*(evidence.initramfs.value or ()), Initramfs(NEXT, "", "in", "", missing=True))
+    assert found(evidence, wanted)["host_driver.kernel"].repair == "reboot"
+    finding = found(healthy.known(evidence, initramfs=images), wanted)["host_driver.kernel"]
+    assert finding.cause == (
+        "The node runs another kernel than the lock's, and must not be rebooted into that: it has no initramfs, and "
+        "would not find its root file system."
+    )
+    assert finding.fix == "Run site.yml on this node. It builds the initramfs; then a reboot is due."
+    assert finding.repair == "roles"
 
 
 def test_case_061_a_module_of_another_version_is_none_for_the_kernel_that_is_to_boot() -> None:

@@ -300,13 +300,13 @@ menuentry 'Ubuntu' --class ubuntu --class gnu-linux --class gnu --class os $menu
   initrdfail
 }
 submenu 'Advanced options for Ubuntu' $menuentry_id_option 'gnulinux-advanced-UU' {
-  menuentry 'Ubuntu, with Linux 6.8.0-45-generic' --class ubuntu $menuentry_id_option 'gnulinux-6.8.0-45-generic-advanced-UU' {
+  menuentry 'Ubuntu, with Linux 6.8.0-45-generic' $menuentry_id_option 'gnulinux-6.8.0-45-generic-advanced-UU' {
     linux  /boot/vmlinuz-6.8.0-45-generic root=PARTUUID=a1b2-01 ro
   }
-  menuentry 'Ubuntu, with Linux 6.8.0-45-generic (recovery mode)' --class ubuntu $menuentry_id_option 'gnulinux-6.8.0-45-generic-recovery-UU' {
+  menuentry 'Ubuntu, with Linux 6.8.0-45-generic (recovery mode)' --id 'gnulinux-6.8.0-45-generic-recovery-UU' {
     linux  /boot/vmlinuz-6.8.0-45-generic root=UUID=UU ro recovery nomodeset dis_ucode_ldr
   }
-  menuentry 'Ubuntu, with Linux 6.8.0-40-generic' --class ubuntu $menuentry_id_option 'gnulinux-6.8.0-40-generic-advanced-UU' {
+  menuentry 'Ubuntu, with Linux 6.8.0-40-generic' $menuentry_id_option 'gnulinux-6.8.0-40-generic-advanced-UU' {
     linux  /boot/vmlinuz-6.8.0-40-generic root=UUID=UU ro
   }
 }

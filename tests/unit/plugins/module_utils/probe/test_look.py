@@ -22,7 +22,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     to_plain,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, kernel
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, initramfs, kernel
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import NOT_CAPTURED, Recorder, Replay
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.tests.unit import recorded as nodes
@@ -330,6 +330,25 @@ def test_a_change_of_what_an_initramfs_is_built_from_is_seen(section, path, chan
     image = {image.kernel: image for image in look(node).initramfs.value}[KERNEL]
     assert image.recorded_inputs is not None
     assert image.inputs != image.recorded_inputs
+
+
+def without_image():
+    node = nodes.Node()
+    node.capture["stats"].update({pattern.format(KERNEL): None for pattern in initramfs.IMAGES})
+    node.capture["files"]["/boot/config-" + KERNEL] = "CONFIG_BLK_DEV_INITRD=y\n"
+    return node
+
+
+def test_a_kernel_without_an_image_beside_one_that_has_its_own_should_have_one():
+    images = {image.kernel: image for image in look(without_image()).initramfs.value}
+    assert (images[KERNEL].missing, images[KERNEL].path) == (True, "")
+    assert not images[CLOUD].missing
+
+
+def test_whether_an_image_is_missing_is_not_known_where_that_cannot_be_read():
+    node = without_image()
+    node.break_path("files", "/boot/config-" + KERNEL)
+    assert look(node).initramfs.error == "/boot/config-%s could not be read: Input/output error" % KERNEL
 
 
 def test_the_same_configuration_written_again_is_no_change():
