@@ -246,7 +246,9 @@ def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path) -> t.Dict
     they belong to the wanted state that the node was marked for.
     """
     names = {node: "golden-%s-%s" % (node.name, digest()) for node in nodes}
-    missing = [node for node in nodes if not (snapshot_exists(names[node]) and (STATE / "locks" / names[node]).is_dir())]
+    missing = [
+        node for node in nodes if not (snapshot_exists(names[node]) and (STATE / "locks" / names[node]).is_dir())
+    ]
     if not missing:
         return names
     bed("up", *("%s=%s:%d" % (node.name, node.profile, node.port) for node in missing))
