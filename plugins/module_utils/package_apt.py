@@ -16,7 +16,8 @@ from .kept_packages import Offered
 from .node_sources import address
 from .package_set import Effect, Order, PackageManagerError, Refreshed, State
 from .parse import apt_errors, apt_sources, dpkg
-from .parse.apt_errors import LOCKED, SPACE, Trouble
+from .parse.apt_errors import Trouble
+from .parse.apt_rules import LOCKED, NETWORK, OTHER, SPACE
 from .parse.kept_packages import KeptFile
 from .probe.host import Command
 from .system import System
@@ -199,7 +200,7 @@ class Apt:
         if command.rc is None:
             if "update" in argv or "--download-only" in argv:
                 fix = "Look at the network and apt's proxy on the node, or give it more time"
-                raise PackageManagerError(Trouble(apt_errors.NETWORK, _end(command, timeout), fix))
+                raise PackageManagerError(Trouble(NETWORK, _end(command, timeout), fix))
             raise _failed(_end(command, timeout), "See on the node what it waits for")
         raise PackageManagerError(apt_errors.explain(output, argv[0]), output)
 
@@ -215,7 +216,7 @@ def _words(order: Order) -> t.List[str]:
 
 
 def _failed(why: str, fix: str) -> PackageManagerError:
-    return PackageManagerError(Trouble(apt_errors.OTHER, why, fix))
+    return PackageManagerError(Trouble(OTHER, why, fix))
 
 
 def _end(command: Command, timeout: float) -> str:

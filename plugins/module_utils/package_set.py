@@ -12,20 +12,23 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from . import package_dkms
 from .kept_packages import Offered, Store
 from .model import Package
+from .package_dkms import Dkms
 from .package_names import axis_of, bare, driver_version_in
-from .parse import dkms_log
-from .parse.apt_errors import DKMS, KEY, SOURCES, Trouble, explain, skipped_for_headers
+from .parse.apt_errors import Trouble
+from .parse.apt_rules import DKMS, KEY, SOURCES
+from .parse.dkms_output import Build
 from .parse.kept_packages import DIRECTORY
 from .plan import PackagePlan, driver_version_of, package_plan, replaceable, told
-from .probe import kernel as kernel_probe
-from .probe.initramfs import installed_kernels
-from .system import System, known, said
+from .system import System
 
 CONSENT = "packages_allow_remove"
 
 _GOES_ON = "The next run goes on from there"
+#: A package in one of these has all its files on the node.
+_UNCONFIGURED = ("unpacked", "half-configured", "triggers-awaited", "triggers-pending")
 
 
 class PackageSetError(Exception):
@@ -113,22 +116,19 @@ class Manager(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Dkms:
-    """The module that must be there when the driver is installed: for which kernel, of which version."""
-
-    kernel: str
-    version: str
-
-
-@dataclasses.dataclass(frozen=True)
 class Request:
-    """One axis. ``keep``: every package of the lock, whose files stay on the node; None keeps none."""
+    """One axis. ``keep``: every package of the lock, whose files stay on the node; None keeps none.
+
+    ``driver``: the version that a later axis of the same run installs. What is left unfinished since the driver that
+    it replaces does not build is finished there.
+    """
 
     packages: t.Mapping[str, str]
     hold: bool = True
     may_remove: t.Tuple[str, ...] = ()
     keep: t.Optional[t.Mapping[str, str]] = None
     dkms: t.Optional[Dkms] = None
+    driver: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,6 +159,8 @@ class _Run:
         self._request = request
         self._timeout = timeout
         self._store = Store(system)
+        self._postponed: t.FrozenSet[str] = frozenset()
+        self._waits_on: t.Optional[Build] = None
         self._warnings: t.List[str] = []
         self._changes: t.Dict[str, str] = {}
 
@@ -173,12 +175,17 @@ class _Run:
             state = self._transact(state, plan)
         self._hold(state)
         self._prove_module()
+        if plan.transaction:
+            self._finish_kernels()
         after = self._manager.state()
         self._read_back(after)
+        self._tell_postponed(after)
         return Outcome(tuple(self._changes.values()), *_difference(before, after), tuple(self._warnings))
 
     def _plan(self, state: State) -> PackagePlan:
-        return package_plan(state.packages, self._request.packages, state.held, self._request.hold)
+        plan = package_plan(state.packages, self._request.packages, state.held, self._request.hold)
+        install = tuple(name for name in plan.install if name not in self._postponed)
+        return dataclasses.replace(plan, install=install)
 
     def _tell(self, sentences: t.Iterable[str]) -> None:
         """One sentence for each package: that it is held as well goes without saying where more was done to it."""
@@ -207,8 +214,8 @@ class _Run:
             self._tell(told(dataclasses.replace(plan, left=()), before.packages, self._request.packages))
             self._tell(_besides(before, plan, order, effect))
         dkms = self._request.dkms
-        if dkms and not plan.transaction and self._lacks_module(dkms):
-            self._tell([_what_is_built(dkms)])
+        if dkms and not plan.transaction and package_dkms.lacks(self._system, dkms):
+            self._tell([dkms.task])
         after = _predicted(before, plan, self._request, order, effect)
         return Outcome(tuple(self._changes.values()), *_difference(before, after))
 
@@ -226,7 +233,7 @@ class _Run:
 
     def _finish(self, state: State) -> State:
         """What is replaced anyway is left alone: a module that does not build takes minutes to fail again."""
-        if not state.interrupted and all(self._is_replaced(state, name) for name in state.unfinished):
+        if not state.interrupted and all(self._needs_no_finishing(state, name) for name in state.unfinished):
             return state
         failure: t.Optional[PackageManagerError] = None
         try:
@@ -236,20 +243,76 @@ class _Run:
         after = self._manager.state()
         if after.packages != state.packages or after.interrupted != state.interrupted:
             self._tell(_finishing(state))
+        self._postpone(after, failure)
         left = [name for name in after.unfinished if not self._repairs(name)]
         if failure and (after.interrupted or left):
             what = ", ".join("%s is %s" % (name, after.packages[name].status) for name in left)
-            cause, fix = self._reason(failure.trouble)
+            cause, fix = self._reason(failure)
             raise PackageSetError(
                 "An earlier installation cannot be finished%s: %s. %s. Nothing else was changed."
                 % (" (%s)" % what if what else "", cause, fix)
             )
         return after
 
-    def _is_replaced(self, state: State, name: str) -> bool:
-        """Whether the transaction puts another version of it, or nothing, in its place."""
+    def _needs_no_finishing(self, state: State, name: str) -> bool:
+        """Whether the transaction puts another version of it, or nothing, in its place; or a driver that its scripts
+        build, which end as they did before until that one is there.
+        """
+        plan = self._plan(state)
         wanted = self._request.packages.get(name, state.packages[name].version)
-        return wanted != state.packages[name].version or name in self._plan(state).left
+        replaced = wanted != state.packages[name].version or name in plan.left
+        return replaced or (self._is_of_driver and plan.transaction and _is_kernel(name))
+
+    @property
+    def _is_of_driver(self) -> bool:
+        return driver_version_of(self._request.packages) is not None
+
+    def _postpone(self, state: State, failure: t.Optional[PackageManagerError]) -> None:
+        """Leave to the driver's axis what waits for it alone: packages that are there and not configured, since the
+        driver that will be replaced does not build on their kernel.
+        """
+        self._waits_on = package_dkms.replaced_driver(failure.output, self._request.driver) if failure else None
+        if self._waits_on:
+            wanted = self._request.packages
+            due = [name for name in self._plan(state).install if _is_unconfigured(state, name, wanted[name])]
+            self._postponed |= frozenset(due)
+
+    def _tell_postponed(self, state: State) -> None:
+        left = sorted(self._postponed & frozenset(state.unfinished))
+        if left and self._waits_on:
+            self._warnings.append(
+                "%s is not configured yet: the driver %s that is installed does not build on kernel %s. It is finished"
+                " when the driver %s of the lock is installed"
+                % (", ".join(left), self._waits_on.version, self._waits_on.kernel, self._request.driver)
+            )
+
+    def _finish_kernels(self) -> None:
+        """What waited for this driver; of the lock's kernel it must be whole now."""
+        state = self._manager.state()
+        if not self._is_of_driver or not any(map(_is_kernel, state.unfinished)):
+            return
+        try:
+            self._manager.finish()
+        except PackageManagerError as error:
+            left = [name for name in self._manager.state().unfinished if _is_kernel(name)]
+            if not left:
+                return
+            cause, fix = self._reason(error)
+            told_left = "%s is installed, and %s cannot be configured: %s. %s" % (
+                self._name,
+                ", ".join(left),
+                cause,
+                fix,
+            )
+            if any(self._is_of_lock(name) for name in left):
+                raise PackageSetError("%s. %s." % (told_left, _GOES_ON)) from error
+            self._warnings.append(told_left)
+        else:
+            self._tell(_finishing(state))
+
+    def _is_of_lock(self, name: str) -> bool:
+        dkms = self._request.dkms
+        return name in (self._request.keep or ()) or (dkms is not None and dkms.kernel in name)
 
     def _repairs(self, name: str) -> bool:
         """Whether a run replaces this package: here, or in its own axis, so that it does not stand in the way."""
@@ -410,10 +473,12 @@ class _Run:
         if failure is None:
             return
         state = self._manager.state()
+        self._postpone(state, failure)
         foreign = [name for name in state.unfinished if not self._repairs(name)]
         if not self._plan(state).transaction and not foreign:
             # Everything of this axis is as wanted: what failed is another axis's, and is mended there.
-            self._warnings.append("%s is installed, though apt ended with an error: %s" % (self._name, failure))
+            if not self._postponed:
+                self._warnings.append("%s is installed, though apt ended with an error: %s" % (self._name, failure))
             return
         raise PackageSetError("%s %s" % (self._words(failure), self._what_is(state)))
 
@@ -442,51 +507,28 @@ class _Run:
     # --- afterwards ---------------------------------------------------------------------------------------------------
 
     def _prove_module(self) -> None:
-        """That DKMS has really built the module: it counts a kernel without headers as a success."""
         dkms = self._request.dkms
-        if dkms is None or not self._lacks_module(dkms):
+        if dkms is None or not package_dkms.lacks(self._system, dkms):
             return
-        command = self._system.run(["dkms", "autoinstall", "-k", dkms.kernel], self._timeout)
-        self._tell([_what_is_built(dkms)])
-        if self._has_module(dkms):
-            return
-        text = command.stdout + command.stderr
-        headers = known(self._system.stat("/lib/modules/%s/build" % dkms.kernel))
-        if headers is None or skipped_for_headers(text):
-            cause = "the headers of that kernel are not installed"
-            fix = "Install the headers of exactly that kernel, or let the bundle's kernel axis do it"
-        else:
-            cause, fix = self._dkms_reason(text) or (said(command), "See dkms status on the node")
-        raise PackageSetError(
-            "%s is installed, and there is no module nvidia %s for kernel %s: %s. %s. %s."
-            % (self._name, dkms.version, dkms.kernel, cause, fix, _GOES_ON)
-        )
-
-    def _lacks_module(self, dkms: Dkms) -> bool:
-        """A kernel that is not installed needs none yet."""
-        return dkms.kernel in (known(installed_kernels(self._system)) or ()) and not self._has_module(dkms)
-
-    def _has_module(self, dkms: Dkms) -> bool:
-        module = known(kernel_probe.module_on_disk(self._system, dkms.kernel))
-        return module is not None and module.version == dkms.version
-
-    def _dkms_reason(self, text: str) -> t.Optional[t.Tuple[str, str]]:
-        trouble = explain(text, "dkms")
-        return self._from_log(trouble) if trouble.kind == DKMS else None
-
-    def _from_log(self, trouble: Trouble) -> t.Tuple[str, str]:
-        log = self._system.read(trouble.log).value if trouble.log else None
-        if not log:
-            return trouble.cause, trouble.fix
-        reason, fix = dkms_log.reason(log)
-        return "%s: %s" % (trouble.cause, reason), fix
+        reason = package_dkms.build(self._system, dkms, self._timeout)
+        self._tell([dkms.task])
+        if reason:
+            raise PackageSetError(
+                "%s is installed, and there is no module nvidia %s for kernel %s: %s. %s. %s."
+                % (self._name, dkms.version, dkms.kernel, *reason, _GOES_ON)
+            )
 
     def _words(self, failure: PackageManagerError) -> str:
-        cause, fix = self._reason(failure.trouble)
+        cause, fix = self._reason(failure)
         return "%s could not be installed: %s. %s." % (self._name, cause, fix)
 
-    def _reason(self, trouble: Trouble) -> t.Tuple[str, str]:
-        return self._from_log(trouble) if trouble.kind == DKMS else (trouble.cause, trouble.fix)
+    def _reason(self, failure: PackageManagerError) -> t.Tuple[str, str]:
+        trouble, dkms = failure.trouble, self._request.dkms
+        reason = None
+        if trouble.kind == DKMS:
+            wanted = (dkms.kernel, dkms.version) if dkms else ("", self._request.driver)
+            reason = package_dkms.why(self._system, failure.output, *wanted)
+        return reason or (trouble.cause, trouble.fix)
 
     def _hold(self, state: State) -> None:
         plan = self._plan(state)
@@ -523,8 +565,13 @@ class _Run:
         return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
 
 
-def _what_is_built(dkms: Dkms) -> str:
-    return "module nvidia %s: build for kernel %s" % (dkms.version, dkms.kernel)
+def _is_kernel(name: str) -> bool:
+    return axis_of(bare(name)) == "kernel"
+
+
+def _is_unconfigured(state: State, name: str, version: str) -> bool:
+    package = state.packages.get(name)
+    return package is not None and package.version == version and package.status in _UNCONFIGURED
 
 
 def _finishing(state: State, without: t.Collection[str] = ()) -> t.List[str]:

@@ -76,6 +76,13 @@ options:
         description: Version of the driver.
         type: str
         required: true
+  driver:
+    description:
+      - Version of the driver that a later task of the same run installs. A kernel whose packages are installed and
+        cannot be configured, since another driver than this does not build on it, is then no failure but a warning; the
+        task that installs this driver configures them afterwards.
+    type: str
+    default: ""
   package_manager:
     description: Who installs.
     type: str
@@ -147,6 +154,7 @@ def main() -> None:
                     "version": {"type": "str", "required": True},
                 },
             },
+            "driver": {"type": "str", "default": ""},
             "package_manager": {"type": "str", "choices": ["apt"], "default": "apt"},
             "lock_timeout": {"type": "int", "default": 300},
             "index_timeout": {"type": "int", "default": 180},
@@ -163,7 +171,9 @@ def main() -> None:
     system = System()
     manager = Apt(system, given["lock_timeout"], given["index_timeout"], given["timeout"], given["index_valid"])
     dkms = package_set.Dkms(**given["dkms"]) if given["dkms"] else None
-    request = package_set.Request(given["packages"], given["hold"], tuple(given["may_remove"]), given["keep"], dkms)
+    request = package_set.Request(
+        given["packages"], given["hold"], tuple(given["may_remove"]), given["keep"], dkms, given["driver"]
+    )
     try:
         outcome = package_set.apply(system, manager, request, given["timeout"], module.check_mode)
     except (package_set.PackageSetError, package_set.PackageManagerError, SystemFailure, OSError) as error:

@@ -115,6 +115,20 @@ def test_check_mode_on_a_bare_node_tells_all_and_changes_nothing(bare_a10: Pool)
     assert not bare_a10.locks()
 
 
+def test_check_mode_tells_of_units_that_a_run_would_bring_back(golden_pair: Pool) -> None:
+    node = golden_pair.nodes[1]
+    units = "nvidia-persistenced.service goldennode-agent.service"
+    node.ssh("systemctl disable %s && systemctl stop nvidia-persistenced.service" % units)
+    told = golden_pair.site("--check", "--diff")
+    assert told.rc == 0, told.output
+    assert told.recap(node.name)["changed"] == 3, "two units to enable, one to start: %s" % told.output
+    assert node.ssh("systemctl is-enabled %s" % units, check=False).stdout.split() == ["disabled"] * 2
+    mended = golden_pair.site()
+    assert mended.rc == 0, mended.output
+    assert node.ssh("systemctl is-enabled %s" % units).stdout.split() == ["enabled"] * 2
+    assert node.ssh("systemctl is-active nvidia-persistenced.service").stdout.strip() == "active"
+
+
 def test_what_only_looks_changes_nothing_and_says_so(golden_pair: Pool) -> None:
     again = golden_pair.site()
     assert again.rc == 0, again.output

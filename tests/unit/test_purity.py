@@ -28,6 +28,7 @@ NOT_PURE = (
     "kept_packages.py",
     "mark.py",
     "package_apt.py",
+    "package_dkms.py",
     "package_set.py",
     "system.py",
 )

@@ -16,6 +16,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import apt_root
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Kernel, Source
 from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import TOOLKIT
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command, Stat
 from ansible_collections.goldennode.gpu.tests.unit.bundles import KEY, platform_bundle
 
@@ -199,7 +200,7 @@ def test_every_axis_gets_its_exact_versions_and_what_it_needs_of_its_vendor():
     assert found.packages["driver"]["firmware-nvidia-gsp"] == "580.159.03-1", "came by dependency"
     assert len(found.packages["driver"]) == 7
     assert set(found.packages["toolkit"].values()) == {"1.20.0-1"}
-    assert len(found.packages["toolkit"]) == 4
+    assert set(found.packages["toolkit"]) == set(TOOLKIT)
     assert found.packages["docker"]["docker-ce"] == "5:26.1.4-1~debian.13~trixie"
     assert found.packages["docker"]["containerd.io"] == "1.7.24-1~debian.13~trixie"
     assert found.packages["fabric_manager"] == {"nvidia-fabricmanager": "580.159.03-1"}

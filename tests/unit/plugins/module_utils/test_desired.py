@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import DRIVER_GLOBS
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import DRIVER_GLOBS, TOOLKIT
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.tests.unit.healthy import DRIVER, desired, lock, settings
 
@@ -73,6 +73,13 @@ def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades
     assert blacklist.count('$";') == 11 + len(DRIVER_GLOBS)
     assert '    "linux-image-6\\.12\\.57\\+deb13-amd64$";\n' in blacklist
     assert '    "libnvidia-container1$";\n' in blacklist
+
+
+def test_case_041_the_toolkits_four_packages_are_pinned_each_by_its_name():
+    """A node is asked for nvidia-container-toolkit, and apt takes the other three in whatever version it likes."""
+    pins = content("/etc/apt/preferences.d/00goldennode")
+    for name in TOOLKIT:
+        assert "Package: %s\nPin: version 1.20.0-1\nPin-Priority: 1001\n" % name in pins
 
 
 def test_no_other_kernel_comes_by_a_metapackage_that_the_lock_does_not_name():

@@ -762,7 +762,7 @@ def test_an_apt_that_does_not_answer_is_no_lack_of_versions(node, check_mode):
         "E: Invalid record in the preferences file /etc/apt/preferences.d/x, no Package header",
     )
     message = refused(node, SET_A, check_mode=check_mode)
-    assert "apt-cache fails (apt says: Invalid record in the preferences file /etc/apt/preferences.d/x" in message
+    assert "apt cannot read the pins in /etc/apt/preferences.d/x (apt says: Invalid record" in message
     assert "Nothing was changed." in message
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import packages
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Docker, Driver, Kernel
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import TOOLKIT
 from ansible_collections.goldennode.gpu.plugins.module_utils.packages import Wanted
 from ansible_collections.goldennode.gpu.tests.unit.bundles import platform_bundle
 
@@ -29,7 +30,9 @@ def test_all_axes_of_a_bundle_are_named():
 
 
 def test_case_041_the_toolkit_is_four_packages_at_one_version():
-    found = packages.toolkit_packages("1.20.0")
+    """A bundle that says no more than the toolkit's version: all four are resolved, and so are in the lock."""
+    found = packages.wanted(platform_bundle())["toolkit"]
+    assert names(found) == list(TOOLKIT)
     assert len(found) == 4
     assert {package.version for package in found} == {"1.20.0"}
     assert all(package.required for package in found)

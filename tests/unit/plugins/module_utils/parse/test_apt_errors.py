@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_errors, dkms_log
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_errors, apt_rules, dkms_log, dkms_output
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_failed_update_has_cause_and_fix(text, cause, fix):
 def test_a_rejected_sha1_key_is_not_taken_for_a_missing_one():
     """The same key again would be rejected again."""
     said = apt_errors.explain("NO_PUBKEY x\nsqv: key is not bound: SHA1 is not considered secure since 2026")
-    assert said.kind == apt_errors.KEY
+    assert said.kind == apt_rules.KEY
     assert "SHA1" in said.cause
     assert "the same key again is no answer" in said.fix
 
@@ -173,94 +173,94 @@ E: Unable to correct problems, you have held broken packages.
         (
             "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (unattended-upgr)\n"
             "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?",
-            apt_errors.LOCKED,
+            apt_rules.LOCKED,
             "another process is using the package manager: unattended-upgr, pid 4711 (apt says: Could not get lock",
             "never remove the lock file",
         ),
         (
             "dpkg: error: dpkg frontend lock was locked by another process with pid 99\n"
             "Note: removing the lock file is always wrong, can damage the locked area",
-            apt_errors.LOCKED,
+            apt_rules.LOCKED,
             "package manager: pid 99 (apt says: dpkg: error: dpkg frontend lock",
             "Wait",
         ),
         (
             "dpkg: error: dpkg database lock was locked by /usr/bin/dpkg process with pid 217\n"
             "Note: removing the lock file is always wrong, can damage the locked area",
-            apt_errors.LOCKED,
+            apt_rules.LOCKED,
             "package manager: pid 217 (apt says: dpkg: error: dpkg database lock",
             "Wait",
         ),
         (
             "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ",
-            apt_errors.INTERRUPTED,
+            apt_rules.INTERRUPTED,
             "broken off",
             "dpkg --configure -a",
         ),
         (
             "E: You don't have enough free space in /var/cache/apt/archives/.",
-            apt_errors.SPACE,
+            apt_rules.SPACE,
             "the disk is full (apt says: You don't have enough free space in /var/cache/apt/archives/.)",
             "apt-get clean",
         ),
         (
             "dpkg: error processing archive /var/cache/apt/archives/x.deb (--unpack):\n cannot copy extracted data for "
             "'./usr/lib/x' to '/usr/lib/x.dpkg-new': failed to write (No space left on device)\n",
-            apt_errors.SPACE,
+            apt_rules.SPACE,
             "the disk is full (apt says: cannot copy extracted data for './usr/lib/x' to",
             "Make room",
         ),
         (
             "E: Failed to fetch http://vendor.testbed/nvidia/pool/x.deb  404  Not Found [IP: 172.18.0.5 80]",
-            apt_errors.NETWORK,
+            apt_rules.NETWORK,
             "or it has dropped a file that its index names (apt says: Failed to fetch http://vendor.testbed/nvidia",
             "resolve a new lock",
         ),
         (
             "E: Failed to fetch http://vendor.testbed/x.deb  Hash Sum mismatch\n   Hashes of expected file:\n",
-            apt_errors.NETWORK,
+            apt_rules.NETWORK,
             "not what its signed index says",
             "proxy",
         ),
         (
             "W: Failed to fetch http://vendor.testbed/x  Connection timed out [IP: 172.18.0.5 80]",
-            apt_errors.NETWORK,
+            apt_rules.NETWORK,
             "cannot be reached",
             "proxy",
         ),
         (
             POSTINST,
-            apt_errors.SCRIPT,
+            apt_rules.SCRIPT,
             "the postinst script of broken ended with status 7 (its last words: adduser: no such group / "
             "chown: invalid user: 'nobody2')",
             "dpkg --configure -a",
         ),
         (
             DKMS,
-            apt_errors.DKMS,
+            apt_rules.DKMS,
             "DKMS could not build the module for kernel 6.12.57+deb13-amd64 (its log: "
             "/var/lib/dkms/nvidia/595.71.05/build/make.log)",
             "another kernel",
         ),
         (
             BRANCHES,
-            apt_errors.UNMET,
+            apt_rules.UNMET,
             "together: nvidia-headless-460-server : Conflicts: libnvidia-compute-450-server",
             "Nothing needs to be unheld and nothing forced",
         ),
         (
             "E: Unable to correct problems, you have held broken packages.",
-            apt_errors.UNMET,
+            apt_rules.UNMET,
             "together: Unable to correct problems",
             "a set that is not whole",
         ),
         (
             "E: Version '580.1-1' for 'libcuda1' was not found",
-            apt_errors.UNMET,
+            apt_rules.UNMET,
             "no repository of this node has libcuda1=580.1-1",
             "new lock",
         ),
-        ("E: Unable to locate package nope", apt_errors.UNMET, "has nope", "new lock"),
+        ("E: Unable to locate package nope", apt_rules.UNMET, "has nope", "new lock"),
     ],
 )
 def test_a_failed_installation_has_cause_and_fix(text, kind, cause, fix):
@@ -271,11 +271,53 @@ def test_a_failed_installation_has_cause_and_fix(text, kind, cause, fix):
     assert "--force" not in said.fix
 
 
+@pytest.mark.parametrize(
+    ("text", "cause", "fix"),
+    [
+        (
+            "You might want to run 'apt --fix-broken install' to correct these.\n"
+            "The following packages have unmet dependencies:\n foo : Depends: bar but it is not installed\n"
+            "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).\n",
+            "the node's own packages do not fit together, whatever is to be installed: foo : Depends: bar but "
+            "it is not",
+            "Run apt-get --fix-broken install on the node, and then site.yml again",
+        ),
+        (
+            "Package nvidia-driver-570 is not available, but is referred to by another package.\n"
+            "E: Package 'nvidia-driver-570' has no installation candidate\n",
+            "no repository of this node has nvidia-driver-570",
+            "resolve a new lock",
+        ),
+    ],
+)
+def test_what_apt_has_no_way_to_install(text, cause, fix):
+    said = apt_errors.explain(text)
+    assert said.kind == apt_rules.UNMET
+    assert cause in said.cause
+    assert fix in said.fix
+
+
+def test_headers_that_a_postinst_lacks_are_named():
+    said = apt_errors.explain(
+        "Setting up nvidia-dkms-580 (580.159.03-0ubuntu1) ...\n"
+        "Error! Your kernel headers for kernel 6.8.0-45-generic cannot be found at "
+        "/lib/modules/6.8.0-45-generic/build or "
+        "/lib/modules/6.8.0-45-generic/source.\n"
+        "dpkg: error processing package nvidia-dkms-580 (--configure):\n"
+        " installed nvidia-dkms-580 package post-installation script subprocess returned error exit status 21\n"
+    )
+    assert said == apt_errors.Trouble(
+        apt_rules.DKMS,
+        "DKMS could not build the module for kernel 6.8.0-45-generic: its headers are not installed",
+        "Install linux-headers-6.8.0-45-generic, or remove that kernel if nothing needs it",
+    )
+
+
 def test_words_in_a_scripts_output_are_not_taken_for_apts():
     text = POSTINST.replace("adduser: no such group", "curl: (7) Connection refused")
-    assert apt_errors.explain(text).kind == apt_errors.SCRIPT
+    assert apt_errors.explain(text).kind == apt_rules.SCRIPT
     text = POSTINST.replace("adduser: no such group", "cp: error writing 'x': No space left on device")
-    assert apt_errors.explain(text).kind == apt_errors.SPACE
+    assert apt_errors.explain(text).kind == apt_rules.SPACE
 
 
 def test_the_key_and_the_repository_are_named():
@@ -318,44 +360,7 @@ def test_which_repositories_apt_complains_of():
     ],
 )
 def test_a_kernel_without_headers(text, kernel):
-    assert apt_errors.skipped_for_headers(text) == kernel
-
-
-# --- DKMS' log ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("log", "cause", "fix"),
-    [
-        (
-            "Compiler version check failed:\nThe major and minor number of the compiler used to\ncompile the kernel:\n"
-            "gcc version 9.1.1 20190809\ndoes not match the compiler used here:\ncc 9.2.1 20190813\n"
-            "*** Failed CC version check. Bailing out! ***\n",
-            "the compiler is not the one that built the kernel: the kernel was built by 9.1.1, here is 9.2.1",
-            "IGNORE_CC_MISMATCH would only hide it",
-        ),
-        (
-            "warning: the compiler differs from the one used to build the kernel\n"
-            "  The kernel was built by: gcc 9.3.0\n  You are using:           gcc 11.2.0\n"
-            "error: implicit declaration of function 'phys_to_dma'\n",
-            "does not build on this kernel: error: implicit declaration of function 'phys_to_dma'",
-            "Use a driver that supports this kernel",
-        ),
-        ("cc1: fatal error: write: No space left on device", "the disk is full", "Make room"),
-        (
-            "*** Unable to find the kernel headers\nmake: *** [Makefile:1] Error 2",
-            "headers are not there or not whole",
-            "Install the headers",
-        ),
-        ("cc: fatal error: Killed signal terminated program cc1", "the compiler was killed", "memory"),
-        ("", "the log does not say", "Read the log"),
-    ],
-    ids=["case 005 a", "case 005 b", "full", "headers", "killed", "empty"],
-)
-def test_why_a_module_does_not_build(log, cause, fix):
-    said = dkms_log.reason(log)
-    assert cause in said[0]
-    assert fix in said[1]
+    assert dkms_output.skipped_for_headers(text) == kernel
 
 
 def test_any_text_is_taken():
@@ -365,5 +370,6 @@ def test_any_text_is_taken():
         text = "".join(source.choice(alphabet) for _character in range(source.randrange(160)))
         apt_errors.explain(text)
         apt_errors.repositories(text)
-        apt_errors.skipped_for_headers(text)
+        dkms_output.skipped_for_headers(text)
+        dkms_output.failed_builds(text)
         dkms_log.reason(text)
