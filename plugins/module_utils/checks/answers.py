@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Reading
-from . import device_nodes, refusal_reasons, tools
+from . import card_faults, device_nodes, refusal_reasons, tools
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RELOAD, RUN_SITE, driver_version
@@ -47,7 +47,9 @@ def _tool(
 
 def _tool_failed(name: str, words: str, desired: Desired, evidence: Evidence) -> Finding:
     meaning = tools.explain(words)
-    if meaning is None or meaning.repair != "manual":
+    if _no_driver(evidence):
+        return skipped("%s failed (%s): see host_driver.loaded" % (name, words))
+    if meaning is None or meaning.vague or meaning.repair != "manual":
         blamed = _nodes_to_blame(desired, evidence)
         if blamed:
             return skipped("%s failed (%s), and cannot be judged before %s" % (name, words, blamed))
@@ -60,6 +62,11 @@ def _tool_failed(name: str, words: str, desired: Desired, evidence: Evidence) ->
         fix=meaning.fix,
         repair=meaning.repair,
     )
+
+
+def _no_driver(evidence: Evidence) -> bool:
+    """Then that is the finding, with a cause and a fix, and these are its consequences."""
+    return evidence.driver.known and evidence.driver.value is None
 
 
 def _nodes_to_blame(desired: Desired, evidence: Evidence) -> t.Optional[str]:
@@ -125,6 +132,10 @@ def _not_initialised(addresses: t.Sequence[str], desired: Desired, evidence: Evi
     reason = next((reason for reason in reasons if reason), None)
     if reason is not None:
         return "The driver did not initialise %s: %s." % (named, reason.cause), reason.fix, reason.repair
+    faults = card_faults.find(evidence)
+    fault = next((faults[address][0] for address in addresses if address in faults), None)
+    if fault is not None:
+        return fault.cause % named, fault.fix, "manual"
     log = next((line for line in (g.log_of(evidence, address) for address in addresses) if line), "")
     words = ", the kernel log says: %s" % log if log else ""
     return "The driver did not initialise %s%s." % (named, words), _AFTER_FAILED_INIT, "manual"
@@ -132,9 +143,9 @@ def _not_initialised(addresses: t.Sequence[str], desired: Desired, evidence: Evi
 
 def _gpu_failed(name: str, gpu: Gpu, desired: Desired, evidence: Evidence, blamed: t.Optional[str]) -> Finding:
     meaning = tools.explain(gpu.error or "")
-    if blamed and (meaning is None or meaning.repair != "manual"):
+    if blamed and (meaning is None or meaning.vague or meaning.repair != "manual"):
         return skipped("%s says %s, and it cannot be judged before %s" % (name, gpu.error, blamed), g.name_of(gpu))
-    if meaning:
+    if meaning and not (meaning.vague and g.log_of(evidence, g.name_of(gpu))):
         cause, fix, repair = "%s failed: %s" % (name, meaning.cause), meaning.fix, meaning.repair
     else:
         cause, fix, repair = _not_initialised([g.name_of(gpu)], desired, evidence)
@@ -167,6 +178,8 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
     if answer.code == 0 and answer.devices == expected_gpus:
         return [passed("cuInit 0, %s devices" % answer.devices)]
     actual = "cuInit %d %s, %s devices" % (answer.code, answer.error or "", answer.devices)
+    if _no_driver(evidence):
+        return [skipped("CUDA failed (%s): see host_driver.loaded" % actual)]
     blamed = _nodes_to_blame(desired, evidence)
     if blamed:
         return [skipped("CUDA failed (%s), and cannot be judged before %s" % (actual, blamed))]
