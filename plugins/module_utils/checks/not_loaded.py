@@ -62,11 +62,11 @@ def kept_out(module: str, evidence: Evidence, arguments: t.Sequence[str] = ()) -
             return Reason("the kernel was started with %s" % word, "Take it out of %s and reboot." % where, "manual")
     for line in evidence.modprobe.value or ():
         if line.module == module and (
-            (line.command == "alias" and line.argument == "off")
+            (line.command == "alias" and line.argument.split()[:1] == ["off"])
             or (line.command == "install" and _NOTHING.match(line.argument))
         ):
             return _line(line.place, line.text)
-    if any(module in said.replace("-", "_") for said in _said(_BLACKLISTED, evidence)):
+    if any(module == said.replace("-", "_") for said in _said(_BLACKLISTED, evidence)):
         fix = "Look for module_blacklist= in /proc/cmdline and in the boot loader's configuration."
         return Reason("the kernel says that it is blacklisted", fix, "manual")
     return None
@@ -75,7 +75,7 @@ def kept_out(module: str, evidence: Evidence, arguments: t.Sequence[str] = ()) -
 def hidden(evidence: Evidence) -> t.Optional[Reason]:
     """What makes modinfo and modprobe look for another name than nvidia, and find nothing."""
     lines = (line for line in evidence.modprobe.value or () if (line.command, line.module) == ("alias", "nvidia"))
-    return next((_line(line.place, line.text) for line in lines if line.argument == "off"), None)
+    return next((_line(line.place, line.text) for line in lines if line.argument.split()[:1] == ["off"]), None)
 
 
 def uvm_refused(desired: Desired, evidence: Evidence) -> t.Optional[t.Tuple[str, str, str]]:
