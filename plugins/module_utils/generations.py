@@ -27,9 +27,13 @@ class Generation:
     needs_proprietary: bool = False
 
 
-#: Last branch for Maxwell, Pascal and Volta: 580 [V]. Open modules need a GSP, so Turing or newer [V]. Open only:
+#: Last branch for Kepler: 470, as newer drivers say ("supported through the 470.xx Legacy drivers") [V]; for Fermi 390
+#: and Tesla 340 [2]; for Maxwell, Pascal and Volta 580 [V]. Open modules need a GSP, so Turing or newer [V]. Open only:
 #: Grace Hopper [V], Blackwell [2], and everything from branch 615 on. First branches: the floors of the MIG guide [V].
 GENERATIONS: t.Dict[str, Generation] = {
+    "tesla": Generation("Tesla (G80 to GT200)", max_branch=340, needs_proprietary=True),
+    "fermi": Generation("Fermi", max_branch=390, needs_proprietary=True),
+    "kepler": Generation("Kepler", max_branch=470, needs_proprietary=True),
     "maxwell": Generation("Maxwell", max_branch=580, needs_proprietary=True),
     "pascal": Generation("Pascal", max_branch=580, needs_proprietary=True),
     "volta": Generation("Volta", max_branch=580, needs_proprietary=True),
@@ -48,6 +52,24 @@ _DEVICES: t.Tuple[t.Tuple[int, int, t.Optional[str]], ...] = (
     (0x2F80, 0x2F80, None),  # audio
     (0x2F95, 0x2F98, None),  # Vera CPU
     (0x2342, 0x2342, "grace_hopper"),
+    (0x0190, 0x019E, "tesla"),
+    (0x0400, 0x042F, "tesla"),
+    (0x05E0, 0x065F, "tesla"),
+    (0x06E0, 0x06FF, "tesla"),
+    (0x0A20, 0x0A7F, "tesla"),
+    (0x0CA0, 0x0CBF, "tesla"),
+    (0x10C0, 0x10D8, "tesla"),
+    (0x06C0, 0x06DF, "fermi"),
+    (0x0DC0, 0x0DFE, "fermi"),
+    (0x0E22, 0x0E3B, "fermi"),
+    (0x0F00, 0x0F06, "fermi"),
+    (0x1040, 0x109B, "fermi"),
+    (0x1140, 0x1140, "fermi"),
+    (0x1200, 0x1251, "fermi"),
+    (0x0FC0, 0x0FFF, "kepler"),
+    (0x1001, 0x103F, "kepler"),
+    (0x1180, 0x11FF, "kepler"),
+    (0x1280, 0x12BA, "kepler"),
     (0x1340, 0x1436, "maxwell"),
     (0x1613, 0x1676, "maxwell"),
     (0x174D, 0x17FD, "maxwell"),

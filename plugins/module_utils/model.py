@@ -188,7 +188,7 @@ class ModuleOnDisk:
 
     ``signer`` is the name in the certificate of the key that signed it, ``signing_serial`` that certificate's serial
     number (hex with colons); both are empty where it is not signed. ``modified`` is when the file was put there or
-    written last, in seconds since the epoch.
+    written last, in seconds since the epoch. ``built_for`` is the release that its version magic names.
     """
 
     kernel: str
@@ -198,6 +198,7 @@ class ModuleOnDisk:
     path: str = ""
     modified: t.Optional[float] = None
     signing_serial: str = ""
+    built_for: str = ""
 
     @property
     def flavour(self) -> str:
@@ -246,6 +247,25 @@ class DkmsModule:
 
 
 @dataclasses.dataclass(frozen=True)
+class ModprobeLine:
+    """One line of modprobe.d that can keep a module out. ``module`` is named as the kernel does, with underscores."""
+
+    file: str
+    line: int
+    command: str  # alias | blacklist | install
+    module: str
+    argument: str = ""
+
+    @property
+    def place(self) -> str:
+        return "%s:%d" % (self.file, self.line)
+
+    @property
+    def text(self) -> str:
+        return " ".join((self.command, self.module, self.argument)).strip()
+
+
+@dataclasses.dataclass(frozen=True)
 class FabricMismatch:
     """The two versions that a fabric manager called different when it started last."""
 
@@ -267,13 +287,17 @@ class DeviceNode:
 
 @dataclasses.dataclass(frozen=True)
 class Gpu:
-    """One GPU as a tool reports it. ``error`` says why this GPU could not be asked (lost, not initialised)."""
+    """One GPU as a tool reports it. ``error`` says why this GPU could not be asked (lost, not initialised).
+
+    ``warning`` is what the tool says of a GPU that answers all the same.
+    """
 
     index: int
     uuid: t.Optional[str] = None
     name: t.Optional[str] = None
     pci_address: t.Optional[str] = None
     error: t.Optional[str] = None
+    warning: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -428,6 +452,7 @@ class Evidence:
     driver: Reading[DriverLoaded] = NOT_READ
     driver_params: Reading[t.Dict[str, str]] = NOT_READ  # /proc/driver/nvidia/params, values as printed (decimal)
     module_on_disk: Reading[ModuleOnDisk] = NOT_READ  # for the running kernel
+    modprobe: Reading[t.Tuple[ModprobeLine, ...]] = NOT_READ  # lines of modprobe.d about nvidia and nvidia-uvm
     initramfs: Reading[t.Tuple[Initramfs, ...]] = NOT_READ  # one for every installed kernel
     kernel_log: Reading[t.Tuple[str, ...]] = NOT_READ  # NVRM and nvidia lines of this boot
     libraries: Reading[t.Dict[str, Library]] = NOT_READ

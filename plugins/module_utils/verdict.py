@@ -106,8 +106,8 @@ def refusals(
     return tuple(
         _refusal(finding)
         for finding in found
-        if (finding.status == "fail" and finding.repair == "manual")
-        or (finding.status == "unknown" and finding.required)
+        if finding.required
+        and (finding.status == "unknown" or (finding.status == "fail" and finding.repair == "manual"))
     )
 
 

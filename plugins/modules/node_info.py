@@ -202,6 +202,9 @@ evidence:
     dkms:
       description: Reading of the modules that DKMS knows, and how far each is built for which kernel.
       type: dict
+    modprobe:
+      description: Reading of the lines of modprobe.d that can keep nvidia's modules out, with file and line.
+      type: dict
     fabric_mismatch:
       description: Reading of the two versions that the fabric manager called different when it started last.
       type: dict

@@ -206,6 +206,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
             }
         ),
         module_on_disk=Reading(module(driver)),
+        modprobe=Reading(()),
         initramfs=Reading(
             (
                 Initramfs(

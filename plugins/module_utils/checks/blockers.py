@@ -44,12 +44,12 @@ def stale_reason(one: Initramfs) -> t.Optional[str]:
     """Why an initramfs must be rebuilt, or None where it need not be. An image that was not read gives no reason."""
     if not one.path:
         return MISSING if one.missing else None  # this kernel boots without one
+    if one.nouveau and one.blacklisted is False:
+        return "nouveau is inside and not blacklisted there"
     if one.recorded_inputs is None:
         return "it was never rebuilt with the blacklist and options of this collection"
     if one.inputs != one.recorded_inputs:
         return INPUTS_CHANGED
-    if one.nouveau and one.blacklisted is False:
-        return "nouveau is inside and not blacklisted there"
     # An image may hold another version than the lock's, where the disk of the same kernel has that one too.
     if one.nvidia_version and one.nvidia_on_disk is not None and one.nvidia_version != one.nvidia_on_disk:
         return "the nvidia module %s is inside, and the disk has %s for that kernel" % (

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ..model import Desired, DeviceNode, Evidence, Finding
+from . import not_loaded
 from .outcome import all_passed, failed
 from .wanted import NVIDIA_OPTIONS, RELOAD, RUN_SITE, driver_params, file_ok, octal, setting
 from .wanted import gpus as pci_gpus
@@ -88,13 +89,15 @@ def uvm(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) ->
     # The major number is given out when the module is loaded; only /proc/devices knows it.
     major = (evidence.device_majors.value or {}).get("nvidia-uvm")
     if major is None:
+        why = not_loaded.kept_out("nvidia_uvm", evidence)
         return [
             failed(
                 expected="nvidia-uvm in /proc/devices",
                 actual="not there",
-                cause="The module nvidia-uvm is not loaded, so CUDA cannot start.",
-                fix="%s goldennode-uvm.service loads it before Docker." % RUN_SITE,
-                repair="roles",
+                cause="The module nvidia-uvm is not loaded, so CUDA cannot start%s."
+                % (": " + why.cause if why else ""),
+                fix=why.fix if why else "%s goldennode-uvm.service loads it before Docker." % RUN_SITE,
+                repair=why.repair if why else "roles",
             )
         ]
     there = _by_path(evidence)

@@ -9,12 +9,18 @@ Xid. So this is judged by the PCI ids, which need no driver to be read.
 
 from __future__ import annotations
 
+import re
 import typing as t
 
-from ..generations import gpu_generation, misfit
+from ..generations import Misfit, gpu_generation, misfit
 from ..model import Desired, Evidence, Finding, PciDevice
+from . import gpus as g
 from .outcome import failed, passed, skipped
 from .wanted import RELOAD, RUN_SITE, driver_version, gpus
+
+#: The sentence names the card and no address: "The NVIDIA Tesla K80 GPU installed in this system is supported through
+#: the NVIDIA 470.xx Legacy drivers."
+_LEGACY = re.compile(r"supported through the\s+NVIDIA (\d{2,4})\.xx Legacy drivers")
 
 
 def flavour(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -57,7 +63,20 @@ def fits(desired: Desired, evidence: Evidence, address: str) -> bool:
     """Whether the module in the kernel drives this GPU, as far as that is known."""
     here = in_kernel(evidence) or on_disk(evidence) or str(desired.lock["driver"]["flavour"])
     device = next((device for device in evidence.pci.value or () if device.address == address), None)
-    return device is None or misfit(gpu_generation(device.device), here, _branch(desired)) is None
+    return device is None or _misfit(device, here, desired, evidence) is None
+
+
+def _misfit(device: PciDevice, here: str, desired: Desired, evidence: Evidence) -> t.Optional[Misfit]:
+    """By the table of generations; for a GPU that is in none, by the driver's own words."""
+    generation = gpu_generation(device.device)
+    if generation is not None:
+        return misfit(generation, here, _branch(desired))
+    lines = (_LEGACY.search(line) for line in evidence.kernel_log.value or ())
+    last = next((int(found.group(1)) for found in lines if found), None)
+    if last is None or last >= _branch(desired) or g.works(device.address, evidence):
+        return None
+    message = "has no support for GPU %s: %d is the last branch that has" % (device.address, last)
+    return Misfit("driver.version", message, "Use branch %d, flavour proprietary" % last)
 
 
 def _branch(desired: Desired) -> int:
@@ -69,7 +88,7 @@ def _unusable(
 ) -> t.Iterator[Finding]:
     """The GPUs that a flavour does not drive. Without ``fix`` it is the bundle's own, and the bundle must change."""
     for device in gpus(evidence.pci.value or ()):
-        problem = misfit(gpu_generation(device.device), here, _branch(desired))
+        problem = _misfit(device, here, desired, evidence)
         if problem is not None:
             yield failed(
                 device.address,

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ..model import Evidence, Gpu, GpuTool
+from ..parse.text import pci_address
 from . import tools
 from .wanted import gpus as pci_gpus
 
@@ -17,6 +18,8 @@ from .wanted import gpus as pci_gpus
 _GONE_UNTIL_REBOOT = (79, 160)
 
 _XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (\d+)")
+#: The driver's words where it finds the GPU gone at its start, when there is no Xid.
+_GONE = re.compile(r"NVRM: .*?\b([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.*fallen off the bus", re.IGNORECASE)
 _LOST = re.compile(r"GPU is lost|fallen off the bus|GPU_IS_LOST", re.IGNORECASE)
 
 
@@ -27,7 +30,11 @@ def lost(evidence: Evidence) -> t.Dict[str, str]:
         match = _XID.search(line)
         if match and int(match.group(2)) in _GONE_UNTIL_REBOOT:
             found.setdefault(match.group(1).lower() + ".0", line.strip())
-    for name, answer in _answers(evidence):
+        gone = _GONE.search(line)
+        address = pci_address(gone.group(1)) if gone else None
+        if address and not works(address, evidence):  # it may have come back since, where the driver was loaded anew
+            found.setdefault(address, line.strip())
+    for name, answer in answers(evidence):
         for gpu in answer.gpus:
             if gpu.error and _LOST.search(gpu.error):
                 found.setdefault(name_of(gpu), "%s: %s" % (name, gpu.error))
@@ -39,13 +46,25 @@ def refused(evidence: Evidence) -> t.Dict[str, str]:
 
     Where it initialised none, the driver is at fault rather than every card at once.
     """
-    for name, answer in _answers(evidence):
+    for name, answer in answers(evidence):
         healthy = [gpu for gpu in answer.gpus if not gpu.error]
         if healthy:
-            failed = {name_of(gpu): gpu.error for gpu in answer.gpus if gpu.error and not tools.explain(gpu.error)}
+            failed = {name_of(gpu): gpu.error for gpu in answer.gpus if gpu.error and not _explained(gpu.error)}
             silent = dict.fromkeys(silent_addresses(answer, evidence), "not listed")
             return {gpu: "%s: %s" % (name, words) for gpu, words in {**failed, **silent}.items()}
     return {}
+
+
+def _explained(words: str) -> bool:
+    """Whether they say what else is wrong than this very card."""
+    meaning = tools.explain(words)
+    return meaning is not None and not meaning.vague
+
+
+def works(address: str, evidence: Evidence) -> bool:
+    """Whether a tool has an answer of this GPU now."""
+    gpus = (gpu for _name, answer in answers(evidence) for gpu in answer.gpus)
+    return any(gpu.pci_address == address and not gpu.error for gpu in gpus)
 
 
 def silent_addresses(answer: GpuTool, evidence: Evidence) -> t.List[str]:
@@ -67,6 +86,6 @@ def log_of(evidence: Evidence, address: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _answers(evidence: Evidence) -> t.List[t.Tuple[str, GpuTool]]:
+def answers(evidence: Evidence) -> t.List[t.Tuple[str, GpuTool]]:
     readings = (("NVML", evidence.nvml), ("nvidia-smi", evidence.smi))
     return [(name, reading.value) for name, reading in readings if reading.value is not None]

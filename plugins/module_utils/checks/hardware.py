@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, Evidence, Finding, PciDevice
-from . import device_nodes, refusal_reasons
+from . import card_faults, device_nodes, refusal_reasons
 from . import gpus as g
 from .outcome import all_passed, failed, passed, unknown
 from .wanted import driver_version, gpus, set_aside
@@ -124,7 +124,8 @@ def gpu_healthy(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
     """What cannot be read here does not count against the hardware: a bare node has no tool to ask yet, and the layer
     host_driver holds the node back until it has.
     """
-    findings = [*_lost(evidence), *_refused(desired, evidence)] or [passed("no GPU is known to be lost or refused")]
+    problems = [*_lost(evidence), *_faulty(desired, evidence), *_refused(desired, evidence)]
+    findings = [*all_passed(problems, "no GPU is known to be lost or refused"), *_worn(evidence)]
     if not evidence.kernel_log.known:
         cause = "Errors of the GPUs (Xid) were not looked for."
         findings.append(unknown(evidence.kernel_log.error or "", "kernel log", cause=cause, required=False))
@@ -143,13 +144,51 @@ def _lost(evidence: Evidence) -> t.Iterator[Finding]:
         )
 
 
+def _faulty(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
+    """A driver that is not the lock's may be at fault for what it says of a card, save for what is certain."""
+    for gpu, (fault, words) in sorted(card_faults.find(evidence).items()):
+        if gpu not in g.lost(evidence) and (fault.certain or _driver_is_right(desired, evidence)):
+            yield failed(
+                gpu,
+                expected="a GPU that starts",
+                actual=words,
+                cause=fault.cause % gpu,
+                fix=fault.fix,
+                repair="manual",
+            )
+
+
+def _worn(evidence: Evidence) -> t.Iterator[Finding]:
+    """Informational: the GPU computes. Its inventory, and what it counts of errors over its life, may be lost."""
+    warned = {
+        g.name_of(gpu): gpu.warning for _name, answer in g.answers(evidence) for gpu in answer.gpus if gpu.warning
+    }
+    for gpu, warning in sorted(warned.items()):
+        yield failed(
+            gpu,
+            expected="a GPU without a warning",
+            actual=str(warning),
+            cause="nvidia-smi warns of GPU %s, which computes all the same: %s." % (gpu, warning),
+            fix="Note it for the next maintenance: the vendor writes the infoROM anew or replaces the card.",
+            repair="manual",
+            required=False,
+        )
+
+
+def _driver_is_right(desired: Desired, evidence: Evidence) -> bool:
+    driver = evidence.driver.value
+    return (
+        driver is not None and driver.version == driver_version(desired) and not device_nodes.trouble(desired, evidence)
+    )
+
+
 def _refused(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
     """Only with the right driver loaded and right device nodes is a single GPU that fails the card's own fault."""
-    driver = evidence.driver.value
-    if driver is None or driver.version != driver_version(desired) or device_nodes.trouble(desired, evidence):
+    if not _driver_is_right(desired, evidence):
         return
+    told = {*g.lost(evidence), *card_faults.find(evidence)}
     for gpu, words in sorted(g.refused(evidence).items()):
-        if gpu not in g.lost(evidence) and refusal_reasons.of_gpu(desired, evidence, gpu) is None:
+        if gpu not in told and refusal_reasons.of_gpu(desired, evidence, gpu) is None:
             log = g.log_of(evidence, gpu)
             yield failed(
                 gpu,

@@ -13,7 +13,7 @@ import typing as t
 
 from ..model import Desired, DkmsModule, Evidence, Finding, ModuleOnDisk
 from ..version import version_numbers
-from . import blockers, secure_boot
+from . import blockers, not_loaded
 from .outcome import failed, passed
 from .wanted import (
     REBOOT,
@@ -24,6 +24,8 @@ from .wanted import (
     kernel_release,
     running_kernel,
 )
+
+_IN_A_NEW_CONTAINER = "Stop the jobs first; verify in a new container, as one that runs keeps the old libraries."
 
 
 def module_on_disk(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -44,6 +46,15 @@ def is_built(desired: Desired, module: t.Optional[ModuleOnDisk]) -> bool:
 
 
 def _not_built(desired: Desired, evidence: Evidence, module: t.Optional[ModuleOnDisk], kernel: str) -> Finding:
+    hidden = not_loaded.hidden(evidence) if module is None else None
+    if hidden is not None:
+        return failed(
+            expected="nvidia.ko %s for kernel %s" % (driver_version(desired), kernel),
+            actual="none that modprobe would load",
+            cause="Whether an nvidia module is built cannot be seen: %s." % hidden.cause,
+            fix=hidden.fix,
+            repair=hidden.repair,
+        )
     role = "the running kernel" if kernel == running_kernel(evidence) else "the kernel that is to boot,"
     if module is None:
         cause = "No nvidia module is built for %s %s." % (role, kernel)
@@ -76,8 +87,12 @@ def _waits_for(ahead: str, desired: Desired, evidence: Evidence) -> Finding:
 def dkms_says(desired: Desired, evidence: Evidence, kernel: str) -> str:
     """A sentence on how far DKMS has come with the lock's driver for a kernel; empty where it knows nothing to say."""
     known, version = evidence.dkms.value, driver_version(desired)
-    if known is None or desired.lock["driver"]["build"] != "dkms":
-        return ""
+    if desired.lock["driver"]["build"] != "dkms":
+        return "The package of the modules for this very kernel is missing or not whole."
+    if known is None and evidence.dkms.known:
+        return "DKMS, which builds it for each kernel, is not installed; a .run installer builds for one alone."
+    if known is None:
+        return "What DKMS knows of it could not be read: %s." % evidence.dkms.error
     mine = [one for one in known if one.name.startswith("nvidia") and one.version == version]
     if not mine:
         return "DKMS does not know nvidia %s: the package of its source is not installed." % version
@@ -110,6 +125,12 @@ def loaded(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     want, driver, disk = driver_version(desired), evidence.driver.value, evidence.module_on_disk
     if driver is None:
         return [_not_loaded(desired, evidence)]
+    uvm = not_loaded.uvm_refused(desired, evidence) if driver.version == want else None
+    if uvm is not None:
+        cause, fix, repair = uvm
+        return [
+            failed(expected="nvidia and nvidia-uvm of one build", actual=cause, cause=cause, fix=fix, repair=repair)
+        ]
     if driver.version == want:
         return [passed("%s%s" % (driver.version, ", " + driver.flavour if driver.flavour else ""))]
     disk_version = disk.value.version if disk.value else None
@@ -144,7 +165,7 @@ def _another_than_on_disk(desired: Desired, evidence: Evidence, here: str) -> t.
         older = version_numbers(here) < version_numbers(driver_version(desired))
         change = "upgraded" if older else "downgraded"
         cause = "A reboot is pending since the driver was %s: %s is still loaded." % (change, here)
-        return cause, RELOAD, "reload"
+        return cause, "%s %s" % (RELOAD, _IN_A_NEW_CONTAINER), "reload"
     since = "the node has booted since %s was put at %s" % (module.version, module.path)
     cause = "Module %s is loaded although %s, so another reboot would not help" % (here, since)
     image = next((one for one in evidence.initramfs.value or () if one.kernel == boot.kernel), None)
@@ -159,24 +180,5 @@ def _another_than_on_disk(desired: Desired, evidence: Evidence, here: str) -> t.
 
 
 def _not_loaded(desired: Desired, evidence: Evidence) -> Finding:
-    want, disk = driver_version(desired), evidence.module_on_disk
-    in_the_way = blockers.find(desired, evidence)
-    signature = secure_boot.rejected(desired, evidence)
-    if in_the_way:
-        first = in_the_way[0]
-        cause, fix, repair = "The nvidia module is not loaded: %s" % first.cause, first.fix, first.repair
-    elif disk.known and (disk.value is None or disk.value.version != want):
-        cause, fix, repair = (
-            "The nvidia module is not loaded, and the disk has not the lock's either.",
-            RUN_SITE,
-            "roles",
-        )
-    elif signature:
-        (cause, fix), repair = signature, "manual"
-    else:
-        cause, fix, repair = (
-            "The nvidia module is on disk and not loaded.",
-            "%s It loads the module." % RUN_SITE,
-            "roles",
-        )
-    return failed(expected=want, actual="not loaded", cause=cause, fix=fix, repair=repair)
+    cause, fix, repair = not_loaded.reason(desired, evidence)
+    return failed(expected=driver_version(desired), actual="not loaded", cause=cause, fix=fix, repair=repair)

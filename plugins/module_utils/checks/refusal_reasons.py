@@ -31,12 +31,32 @@ _MISMATCH = re.compile(
 )
 _FIRMWARE = re.compile(r"firmware load for nvidia/(%s)/\S+ failed" % DRIVER_VERSION)
 
-#: Words about one GPU -> the part of the bundle that does not fit it, and what would.
-_UNSUPPORTED = (
-    (r"not supported by open", "driver.flavour", "the open kernel modules need a GPU System Processor, which it lacks"),
-    (r"requires use of the NVIDIA open kernel modules", "driver.flavour", "it needs the open kernel modules"),
-    (r"Legacy drivers", "driver.version", "only an older branch of the driver supports it"),
-    (r"not supported by the .*driver release", "driver.version", "this branch of the driver does not support it"),
+_CHANGE = "Change %s in the bundle; the hardware is not at fault."
+
+#: Words about one GPU -> why the driver does not take it, and what to do.
+_ABOUT_ONE = (
+    (
+        r"not supported by open",
+        "the open kernel modules need a GPU System Processor, which it lacks",
+        _CHANGE % "driver.flavour",
+    ),
+    (
+        r"requires use of the NVIDIA open kernel modules",
+        "it needs the open kernel modules",
+        _CHANGE % "driver.flavour",
+    ),
+    (r"Legacy drivers", "only an older branch of the driver supports it", _CHANGE % "driver.version"),
+    (
+        r"not supported by the .*driver release",
+        "this branch of the driver does not support it",
+        _CHANGE % "driver.version",
+    ),
+    (
+        r"BAR\d is \d+M @ 0x0+ |I/O region assigned to your NVIDIA device is invalid",
+        "the firmware, or the hypervisor, gave it no address space (BAR)",
+        "Switch on Above 4G Decoding in the firmware (for a virtual machine: a larger 64-bit MMIO window); else try "
+        "pci=realloc in kernel_arguments.",
+    ),
 )
 
 
@@ -71,9 +91,9 @@ def _skew(evidence: Evidence) -> t.Optional[Reason]:
 def _unsupported(desired: Desired, evidence: Evidence, address: str) -> t.Optional[Reason]:
     for line in evidence.kernel_log.value or ():
         if address.lower() in line.lower():
-            for pattern, path, cause in _UNSUPPORTED:
+            for pattern, cause, fix in _ABOUT_ONE:
                 if re.search(pattern, line):
-                    return Reason(cause, "Change %s in the bundle; the hardware is not at fault." % path, "manual")
+                    return Reason(cause, fix, "manual")
     if not flavour.fits(desired, evidence, address):
         return Reason("this driver is not for it, see host_driver.flavour", "See host_driver.flavour.", "manual")
     return None

@@ -13,6 +13,7 @@ import typing as t
 
 from ..model import Desired, Evidence, Finding
 from . import (
+    answers,
     boot,
     container_runtime,
     device_nodes,
@@ -111,9 +112,9 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.loaded", module.loaded, ("driver", "modules_loaded", "pci")),
     Check("host_driver.libraries", host_driver.libraries, ("libraries",)),
     Check("host_driver.fabric_manager", fabric.fabric_manager, ("pci", "packages", "units", "fabric_mismatch")),
-    Check("host_driver.nvidia_smi", host_driver.nvidia_smi, ("smi",), interprets=("smi",)),
-    Check("host_driver.nvml", host_driver.nvml, ("nvml",), interprets=("nvml",)),
-    Check("host_driver.cuda", host_driver.cuda, ("cuda",), interprets=("cuda",)),
+    Check("host_driver.nvidia_smi", answers.nvidia_smi, ("smi",), interprets=("smi",)),
+    Check("host_driver.nvml", answers.nvml, ("nvml",), interprets=("nvml",)),
+    Check("host_driver.cuda", answers.cuda, ("cuda",), interprets=("cuda",)),
     Check("host_driver.units", units.host_driver, ("units",)),
     Check("device_nodes.files", files.device_nodes, ("files",)),
     Check("device_nodes.params", device_nodes.params, ("driver_params",)),

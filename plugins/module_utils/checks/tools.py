@@ -12,12 +12,16 @@ from .wanted import RELOAD, RUN_SITE
 
 
 class Meaning(t.NamedTuple):
-    """``pattern`` is searched in a tool's words, without regard to case; the first that matches explains them."""
+    """``pattern`` is searched in a tool's words, without regard to case; the first that matches explains them.
+
+    ``vague``: they do not say where the fault is, so device nodes and the kernel log are asked first.
+    """
 
     pattern: str
     cause: str
     fix: str
     repair: str
+    vague: bool = False
 
 
 #: Ordered: the special before the general. A tool's wording is no interface, so what matches none stays ``unknown``.
@@ -43,7 +47,7 @@ TOOL_ERRORS = (
         "manual",
     ),
     Meaning(
-        r"couldn't communicate with the NVIDIA driver|driver not loaded|DRIVER_NOT_LOADED",
+        r"couldn't communicate with the NVIDIA driver|driver not loaded|DRIVER_NOT_LOADED|modprobe: (?:FATAL|ERROR)",
         "it reaches no driver: the module is not loaded or /dev/nvidiactl is missing.",
         RUN_SITE,
         "roles",
@@ -65,6 +69,46 @@ TOOL_ERRORS = (
         "the driver is loaded and has no GPU that it can use.",
         "Look at the NVRM lines of journalctl -k: they say why the driver refused the GPU.",
         "manual",
+    ),
+    Meaning(
+        r"requires? (?:a )?reset|reset required|RESET_REQUIRED",
+        "after an error the GPU takes no work before it is reset.",
+        "Stop what uses it and run nvidia-smi --gpu-reset; or reboot the node, which site.yml does with "
+        "golden_allow_reboot=true.",
+        "reboot",
+    ),
+    Meaning(
+        r"issue with GPU interrupts|interrupt (?:request )?issue|IRQ_ISSUE",
+        "the interrupts of the GPU do not reach the driver.",
+        "Take pci=nomsi and NVreg_EnableMSI=0 away where they are set, else power-cycle the node and update its "
+        "firmware.",
+        "manual",
+    ),
+    Meaning(
+        r"insufficient (?:external )?power|power cables",
+        "a power cable of a card is not connected.",
+        "Drain the node, switch it off and connect every power cable of its GPUs.",
+        "manual",
+    ),
+    Meaning(
+        r"function not found|FUNCTION_NOT_FOUND|doesn't implement this function",
+        "it is newer than the libnvidia-ml.so.1 that it finds: one of them is no file of the packages.",
+        "Look for the copy (type -a nvidia-smi; ldconfig -p | grep libnvidia-ml) and remove it.",
+        "manual",
+    ),
+    Meaning(
+        r"no UUID but|^ERR!",
+        "it could not read the GPU.",
+        "Look for Xid lines in journalctl -k and reboot the node; if it stays so, have the card looked at.",
+        "manual",
+        vague=True,
+    ),
+    Meaning(
+        r"unknown error|ERROR_UNKNOWN",
+        "the driver gives no reason.",
+        "Look for Xid and NVRM lines in journalctl -k, and reboot the node if there are none.",
+        "manual",
+        vague=True,
     ),
 )
 

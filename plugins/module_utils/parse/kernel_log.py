@@ -26,7 +26,8 @@ _STAMP = re.compile(r"^\s*\[\s*\d+\.\d+\]\s*")
 _NVRM = re.compile(r"^NVRM:\s*(.*)$")
 #: Beginnings of the driver's messages, and of lines that a function of the driver prints under its own name.
 _BEGINS = re.compile(
-    r"^(?:GPU\b|Xid\b|API mismatch|The NVIDIA|This (?:can|may)\b|None of|Try |No |loading\b|\w+:(?:\s|$)|\w+ failed)"
+    r"^(?:GPU\d*\b|Xid\b|API mismatch|The NVIDIA|This (?:can|may|PCI)\b|None of|Try |No |loading\b|\w+:(?:\s|$)"
+    r"|\w+ failed)"
 )
 
 

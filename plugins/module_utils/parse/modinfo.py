@@ -18,7 +18,7 @@ _FIELD = re.compile(r"^(\w+):[ \t]*(.*)$", re.MULTILINE)
 def parse(stdout: str, stderr: str, rc: t.Optional[int], kernel: str) -> Reading[ModuleOnDisk]:
     """``modinfo -k KERNEL nvidia``. No such module is an answer: known to be absent."""
     if rc != 0:
-        if re.search(r"Module \S+ not found", stderr):
+        if re.search(r"Module (?:alias )?\S+ not found", stderr):
             return Reading(None)
         return Reading.unknown(failure("modinfo -k %s nvidia" % kernel, rc, stdout, stderr))
     fields: t.Dict[str, str] = {}
@@ -34,6 +34,7 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int], kernel: str) -> Reading
             signer=fields.get("signer", ""),
             path=fields.get("filename", ""),
             signing_serial=colons(fields.get("sig_key", "")),
+            built_for=fields.get("vermagic", "").partition(" ")[0],
         )
     )
 

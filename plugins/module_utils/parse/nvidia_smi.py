@@ -9,11 +9,12 @@ understood makes the reading unknown: it may be the one that says what is wrong.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
 from ..model import Gpu, GpuTool, Reading
-from .text import DRIVER_VERSION, failure, first_line, integer, pci_address
+from .text import DRIVER_VERSION, failure, first_line, gpu_uuid, integer, pci_address
 
 #: The fields asked for with --query-gpu, in the order in which ``query`` expects them.
 FIELDS = ("index", "uuid", "name", "pci.bus_id", "driver_version")
@@ -28,10 +29,17 @@ _LISTED = re.compile(r"^GPU (\d{1,9}): (.+?) \(UUID: ([^)]+)\)$")
 _LISTED_BAD = re.compile(r"^GPU (\d{1,9}): (.+)$")
 _MIG = re.compile(r"^\s+MIG ")
 _NOISE = re.compile(r"^WARNING:", re.IGNORECASE)
+#: What begins a line of its own, and so does not go on with the words about a GPU that cannot be asked.
+_BEGINS = re.compile(r"^(?:\[|\d+, |GPU \d|\s+MIG |Unable to |No devices|Failed |WARNING:)", re.IGNORECASE)
+#: Its code of failure is 14, and the rows are good all the same.
+_CORRUPT = re.compile(r"infoROM is corrupted(?: at gpu (\S+))?", re.IGNORECASE)
+_CODE_CORRUPT = 14
 _BANNER_DRIVER = re.compile(r"(?:Driver|KMD)\s+Version:\s*(%s)" % DRIVER_VERSION)
 _BANNER_CUDA = re.compile(r"CUDA(?:\s+UMD)?\s+Version:\s*(\d+\.\d+)")
 #: Values that say that a field is not offered, and nothing about the health of the GPU.
 _NOT_OFFERED = ("[N/A]", "[Not Supported]", "N/A", "")
+#: Words of an error where a value should stand.
+_ERROR = re.compile(r"^\[.*\]$|^ERR!?$|\berror\b", re.IGNORECASE)
 
 
 def query(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[GpuTool]:
@@ -67,7 +75,9 @@ def listing(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[GpuTool]:
         listed, bad = _LISTED.match(line), _LISTED_BAD.match(line)
         gpu = _without_handle(line)
         if listed:
-            gpus.append(Gpu(index=int(listed.group(1)), uuid=listed.group(3), name=listed.group(2)))
+            uuid = gpu_uuid(listed.group(3))
+            error = None if uuid else "no UUID but %s" % listed.group(3)
+            gpus.append(Gpu(index=int(listed.group(1)), uuid=uuid, name=listed.group(2), error=error))
         elif gpu:
             gpus.append(gpu)
         elif bad:
@@ -86,26 +96,33 @@ def banner(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[GpuTool]:
 
 
 def _lines(text: str) -> t.Iterator[str]:
+    """Without warnings; words about a GPU that cannot be asked, which are wrapped, put together again."""
+    lines: t.List[str] = []
     for line in text.splitlines():
-        if line.strip() and not _NOISE.match(line):
-            yield line.rstrip()
+        if lines and line.strip() and _NO_HANDLE.match(lines[-1].strip()) and not _BEGINS.match(line):
+            lines[-1] = "%s %s" % (lines[-1], line.strip())
+        elif line.strip() and not _NOISE.match(line):
+            lines.append(line.rstrip())
+    yield from lines
 
 
 def _row(position: int, values: t.Sequence[str]) -> Gpu:
     index, uuid, name, address = values[:4]
-    errors = [v for v in values if v.startswith("[") and v not in _NOT_OFFERED]
+    errors = [v.strip("[]") for v in values if v not in _NOT_OFFERED and _ERROR.search(v)]
+    if not errors and gpu_uuid(uuid) is None:
+        errors = ["no UUID but %s" % (uuid or "nothing")]
     number = integer(index)
     return Gpu(
         index=position if number is None else number,
-        uuid=_value(uuid),
+        uuid=gpu_uuid(uuid),
         name=_value(name),
         pci_address=pci_address(address),
-        error=errors[0].strip("[]") if errors else None,
+        error=errors[0] if errors else None,
     )
 
 
 def _value(text: str) -> t.Optional[str]:
-    return None if text in _NOT_OFFERED or text.startswith("[") else text
+    return None if text in _NOT_OFFERED or _ERROR.search(text) else text
 
 
 def _without_handle(line: str) -> t.Optional[Gpu]:
@@ -123,9 +140,22 @@ def _without_handle(line: str) -> t.Optional[Gpu]:
 def _answer(
     gpus: t.Sequence[Gpu], driver: t.Optional[str], stdout: str, stderr: str, rc: t.Optional[int]
 ) -> Reading[GpuTool]:
-    if not gpus or (rc != 0 and not any(gpu.error for gpu in gpus)):
+    if not gpus or (rc not in (0, _CODE_CORRUPT) and not any(gpu.error for gpu in gpus)):
         return Reading.unknown(failure("nvidia-smi", rc, stdout, stderr))
-    return Reading(GpuTool(driver=driver, gpus=tuple(gpus)))
+    return Reading(GpuTool(driver=driver, gpus=_warned(gpus, stdout + "\n" + stderr, rc)))
+
+
+def _warned(gpus: t.Sequence[Gpu], text: str, rc: t.Optional[int]) -> t.Tuple[Gpu, ...]:
+    """With the warning about each GPU's infoROM; about all of them where it is not said whose it is."""
+    said = _CORRUPT.findall(text)
+    if not said and rc != _CODE_CORRUPT:
+        return tuple(gpus)
+    whose = {pci_address(address.rstrip(".")) for address in said if address}
+    named = any(gpu.pci_address in whose for gpu in gpus)
+    words = "infoROM is corrupted" if named or len(gpus) == 1 else "infoROM is corrupted, of this GPU or another"
+    return tuple(
+        dataclasses.replace(gpu, warning=words) if not named or gpu.pci_address in whose else gpu for gpu in gpus
+    )
 
 
 def _not_understood(line: str, rc: t.Optional[int], stdout: str, stderr: str) -> str:

@@ -9,7 +9,7 @@ import typing as t
 
 from ..model import Gpu, GpuTool, Reading
 from .json_lines import objects
-from .text import last_line, pci_address
+from .text import gpu_uuid, last_line, pci_address
 
 
 def parse(stdout: str, stderr: str, rc: t.Optional[int], timed_out: str = "") -> Reading[GpuTool]:
@@ -35,13 +35,13 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int], timed_out: str = "") ->
 
 
 def _gpu(fields: t.Dict[str, t.Any]) -> Gpu:
-    index = fields.get("index")
+    index, uuid, error = fields.get("index"), gpu_uuid(str(fields.get("uuid"))), _text(fields.get("error"))
     return Gpu(
         index=index if isinstance(index, int) else -1,
-        uuid=_text(fields.get("uuid")),
+        uuid=uuid,
         name=_text(fields.get("name")),
         pci_address=pci_address(_text(fields.get("pci")) or ""),
-        error=_text(fields.get("error")),
+        error=error or (None if uuid else "no UUID but %s" % fields.get("uuid")),
     )
 
 

@@ -11,6 +11,7 @@ import typing as t
 #: A driver version: at least two numbers, the first of three digits: 580.95, 550.163.01.
 DRIVER_VERSION = r"\d{3,}(?:\.\d+)+"
 
+_UUID = re.compile(r"^GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _PCI_ADDRESS = re.compile(r"^(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})\.([0-7])$")
 
 
@@ -37,6 +38,11 @@ def pci_address(text: str) -> t.Optional[str]:
         return None
     domain, bus, device, function = match.groups()
     return "%04x:%02x:%02x.%s" % (int(domain or "0", 16), int(bus, 16), int(device, 16), function)
+
+
+def gpu_uuid(text: str) -> t.Optional[str]:
+    """The UUID of a GPU, or None: a tool prints words of an error in its place, and a GPU without one is not read."""
+    return text.strip() if _UUID.match(text.strip()) else None
 
 
 def integer(text: str) -> t.Optional[int]:

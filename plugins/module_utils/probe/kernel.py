@@ -10,10 +10,20 @@ import re
 import typing as t
 
 from ..generations import may_have_nvlink5
-from ..model import NVSWITCH, Boot, DkmsModule, DriverLoaded, ModuleOnDisk, PciDevice, Platform, Reading
+from ..model import (
+    NVSWITCH,
+    Boot,
+    DkmsModule,
+    DriverLoaded,
+    ModprobeLine,
+    ModuleOnDisk,
+    PciDevice,
+    Platform,
+    Reading,
+)
 from ..parse import dkms as dkms_text
 from ..parse import kernel_log as log_text
-from ..parse import modinfo, os_release, proc_nvidia
+from ..parse import modinfo, modprobe_d, os_release, proc_nvidia
 from ..parse import pci as pci_config
 from . import nvlink
 from .host import Host
@@ -24,6 +34,12 @@ PCI = "/sys/bus/pci/devices"
 APPARMOR = "/sys/module/apparmor/parameters/enabled"
 SECURITY_MODULES = "/sys/kernel/security/lsm"
 NVIDIA = "0x10de"
+
+#: What goldennode-uvm.service loads.
+_OURS = ("nvidia", "nvidia_uvm")
+
+#: In modprobe's order: a file hides those of the same name in later directories.
+MODPROBE_D = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/lib/modprobe.d")
 
 #: Modules that drive an NVIDIA GPU, or keep the NVIDIA driver from it.
 MODULES = (
@@ -171,6 +187,25 @@ def _modinfo(host: Host, kernel: str, name: str) -> Reading[ModuleOnDisk]:
     if command.error is not None:
         return Reading.unknown(command.error)
     return modinfo.parse(command.stdout, command.stderr, command.rc, kernel)
+
+
+def modprobe(host: Host) -> Reading[t.Tuple[ModprobeLine, ...]]:
+    """What keeps nvidia's modules out although they are on the disk."""
+    paths: t.Dict[str, str] = {}
+    for folder in MODPROBE_D:
+        names = host.listdir(folder)
+        if not names.known:
+            return Reading.unknown(names.error or "")
+        for name in names.value or {}:
+            if name.endswith(".conf"):
+                paths.setdefault(name, "%s/%s" % (folder, name))
+    found: t.List[ModprobeLine] = []
+    for _name, path in sorted(paths.items()):
+        text = host.read(path)
+        if not text.known:
+            return Reading.unknown(text.error or "")
+        found.extend(line for line in modprobe_d.parse(path, text.value or "") if line.module in _OURS)
+    return Reading(tuple(found))
 
 
 def dkms(host: Host) -> Reading[t.Tuple[DkmsModule, ...]]:

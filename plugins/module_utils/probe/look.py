@@ -102,6 +102,7 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, 
     if scope != "fact":
         jobs["boot_default"] = lambda: boot_default.boot_default(host)
         jobs["command_line"] = lambda: boot_default.command_line(host)
+        jobs["modprobe"] = lambda: kernel.modprobe(host)
         jobs["apparmor"] = lambda: kernel.apparmor(host)
     if desired is not None:
         wanted = desired

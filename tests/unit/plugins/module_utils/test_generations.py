@@ -13,6 +13,12 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import generations
 @pytest.mark.parametrize(
     ("device", "generation"),
     [
+        ("05e7", "tesla"),  # Tesla C1060
+        ("06d1", "fermi"),  # Tesla C2050
+        ("1091", "fermi"),  # Tesla M2090
+        ("118f", "kepler"),  # Tesla K10
+        ("1023", "kepler"),  # Tesla K40m
+        ("102d", "kepler"),  # Tesla K80
         ("1bb3", "pascal"),  # Tesla P4
         ("1340", "maxwell"),
         ("1db6", "volta"),
@@ -61,6 +67,7 @@ def test_ranges_of_generations_do_not_overlap():
     [
         ("pascal", "open", 580, "driver.flavour does not drive Pascal GPUs: the open kernel modules need"),
         ("volta", "open", 550, "Use proprietary, in the same branch (550)"),
+        ("kepler", "proprietary", 580, "driver.version has no support for Kepler GPUs: 470 is the last branch"),
         ("maxwell", "proprietary", 590, "driver.version has no support for Maxwell GPUs: 580 is the last branch"),
         ("pascal", "open", 620, "Use branch 580, flavour proprietary"),
         (

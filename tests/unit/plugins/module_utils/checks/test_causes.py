@@ -32,7 +32,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     PciDevice,
     Reading,
 )
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources, daemon_json
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources, daemon_json, kernel_log
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 WANTED = healthy.desired()
@@ -213,6 +213,23 @@ def test_case_036_every_member_of_the_set_must_have_the_drivers_version(name: st
     )
 
 
+def test_case_036_versions_of_two_and_of_three_numbers_are_compared_whole() -> None:
+    """lyulyul/shine-cluster#30: unattended-upgrades moved one library from 460.73.01 to 460.80."""
+    revision = "-0ubuntu0.20.04.1"
+    names = ("nvidia-driver-460", "nvidia-dkms-460", "libnvidia-compute-460")
+    driver = {"version": "460.73.01", "packages": dict.fromkeys(names, "460.73.01" + revision)}
+    wanted = healthy.desired(of_lock=healthy.lock(driver=driver, fabric_manager=None))
+    node = healthy.evidence("a10", wanted)
+    library = Package("libnvidia-common-460", "460.73.01" + revision, held=True)
+    assert judged(healthy.known(node, packages={**(node.packages.value or {}), library.name: library}), wanted).golden
+    moved = dataclasses.replace(library, version="460.80-0ubuntu0.20.04.2")
+    finding = only(
+        healthy.known(node, packages={**(node.packages.value or {}), moved.name: moved}), "packages.set", wanted
+    )
+    assert (finding.entity, finding.repair) == ("libnvidia-common-460", "roles")
+    assert finding.cause == "libnvidia-common-460 belongs to another driver than the lock's 460.73.01."
+
+
 @pytest.mark.parametrize("pinned", ["590", "580.178.04"])
 def test_nvidias_pin_of_another_driver_is_named_with_the_way_out(pinned: str) -> None:
     pin = Package("nvidia-driver-pinning-" + pinned, pinned + "-1")
@@ -369,7 +386,7 @@ def test_no_module_for_the_running_kernel() -> None:
     """NVIDIA/nvidia-docker#365: files named nvidia lay below the running kernel, and none of them was nvidia.ko."""
     evidence = healthy.known(NODE, module_on_disk=None, driver=None, modules_loaded=(), dkms=None)
     finding = of(evidence, "host_driver.module_on_disk")[0]
-    assert finding.cause == "No nvidia module is built for the running kernel %s." % healthy.KERNEL
+    assert finding.cause.startswith("No nvidia module is built for the running kernel %s." % healthy.KERNEL)
     assert finding.repair == "roles"
 
 
@@ -401,10 +418,25 @@ def test_nouveau_from_an_initramfs_of_before_the_blacklist() -> None:
     assert of(evidence, "host_driver.initramfs")[0].repair == "roles"
 
 
-def test_nouveau_inside_an_initramfs_without_the_blacklist() -> None:
-    inside = in_initramfs(NODE, nouveau=True, blacklisted=False)
+@pytest.mark.parametrize("recorded", [None, "in"])
+def test_case_015_nouveau_inside_an_initramfs_without_the_blacklist(recorded: t.Optional[str]) -> None:
+    """openSUSE/nvidia-driver-G06#62: the file on the disk is right, and nothing of modprobe.d is in the image."""
+    log = (
+        "NVRM: The NVIDIA probe routine was not called for 1 device(s).\n"
+        "NVRM: This can occur when a driver such as:\nNVRM: nouveau, rivafb, nvidiafb or rivatv\n"
+        "NVRM: was loaded and obtained ownership of the NVIDIA device(s).\n"
+    )
+    inside = in_initramfs(NODE, nouveau=True, blacklisted=False, recorded_inputs=recorded)
     evidence = healthy.known(NODE, **NOUVEAU, pci=bound_to(NODE, "nouveau"), initramfs=inside)
-    assert of(evidence, "host_driver.nouveau")[0].repair == "roles"
+    evidence = dataclasses.replace(evidence, kernel_log=kernel_log.parse(log))
+    finding = of(evidence, "host_driver.nouveau")[0]
+    assert finding.cause == (
+        "nouveau holds the GPU, and the next boot would load it again: its initramfs is stale, nouveau is inside and "
+        "not blacklisted there."
+    )
+    assert finding.repair == "roles"
+    assert of(evidence, "host_driver.loaded")[0].cause.endswith(finding.cause)
+    assert of(evidence, "host_driver.initramfs")[0].actual == "nouveau is inside and not blacklisted there"
 
 
 def test_nouveau_that_is_blacklisted_everywhere_waits_for_a_reboot() -> None:

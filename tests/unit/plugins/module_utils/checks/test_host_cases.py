@@ -132,6 +132,9 @@ def test_case_002_an_upgrade_newer_than_the_boot_is_a_pending_reboot() -> None:
     assert finding.cause == "A reboot is pending since the driver was upgraded: %s is still loaded." % OLD
     assert finding.actual == "%s loaded, %s on disk" % (OLD, healthy.DRIVER)
     assert finding.repair == "reload"
+    assert finding.fix.endswith(
+        "Stop the jobs first; verify in a new container, as one that runs keeps the old libraries."
+    )
 
 
 def test_case_002_a_downgrade_waits_for_a_reboot_too() -> None:
@@ -175,8 +178,20 @@ def test_case_004_a_module_for_another_kernel_is_none_for_this_one() -> None:
         module_on_disk=modinfo.parse("", said, 1, healthy.KERNEL),
     )
     finding = found(evidence)["host_driver.module_on_disk"]
-    assert finding.cause == "No nvidia module is built for the running kernel %s." % healthy.KERNEL
+    assert finding.cause == (
+        "No nvidia module is built for the running kernel %s. DKMS, which builds it for each kernel, is not installed; "
+        "a .run installer builds for one alone." % healthy.KERNEL
+    )
     assert finding.repair == "roles"
+
+
+def test_case_004_what_is_missing_is_said_where_dkms_does_not_answer_and_where_nothing_is_built_here() -> None:
+    evidence = healthy.known(NODE, driver=None, modules_loaded=(), module_on_disk=None)
+    silent = found(healthy.unreadable(evidence, "dkms"))["host_driver.module_on_disk"]
+    assert silent.cause.endswith("What DKMS knows of it could not be read: dkms was unreadable.")
+    wanted = healthy.desired(of_lock=healthy.lock(driver={"build": "precompiled"}))
+    signed = found(evidence, wanted)["host_driver.module_on_disk"]
+    assert signed.cause.endswith("The package of the modules for this very kernel is missing or not whole.")
 
 
 @pytest.mark.parametrize(

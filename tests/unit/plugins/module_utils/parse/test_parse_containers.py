@@ -201,13 +201,22 @@ def test_cuda():
     assert not cuda.parse('{"code": "0"}', "", 0).known
 
 
+UUID = "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0"
+
+
+@pytest.mark.parametrize("word", ["ERR!", "[N/A]", "", "GPU-0"])
+def test_a_gpu_without_a_uuid_is_none_that_nvml_has_read(word):
+    lines = '{"driver": "580.159.03", "cuda": 13000, "count": 1}\n{"gpu": {"index": 0, "uuid": "%s"}}\n' % word
+    assert nvml.parse(lines, "", 0).value.gpus == (Gpu(0, error="no UUID but %s" % word),)
+
+
 def test_nvml():
     head = '{"driver": "580.159.03", "cuda": 13000, "count": 2}\n'
-    first = '{"asking": 0}\n{"gpu": {"index": 0, "uuid": "GPU-a", "name": "A10", "pci": "00000000:17:00.0"}}\n'
+    first = '{"asking": 0}\n{"gpu": {"index": 0, "uuid": "%s", "name": "A10", "pci": "00000000:17:00.0"}}\n' % UUID
     second = '{"asking": 1}\n{"gpu": {"index": 1, "error": "GPU is lost (code 15)"}}\n'
     answer = nvml.parse(head + first + second, "", 0).value
     assert (answer.driver, answer.cuda) == ("580.159.03", "13.0")
-    assert answer.gpus == (Gpu(0, "GPU-a", "A10", "0000:17:00.0"), Gpu(1, error="GPU is lost (code 15)"))
+    assert answer.gpus == (Gpu(0, UUID, "A10", "0000:17:00.0"), Gpu(1, error="GPU is lost (code 15)"))
     assert nvml.parse(head + first + '{"asking": 1}\n', "", None, "NVML was killed").error == (
         "NVML was killed while it asked GPU 1"
     )

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import DriverLoaded, ModuleOnDisk, Package, Platform
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    DriverLoaded,
+    ModprobeLine,
+    ModuleOnDisk,
+    Package,
+    Platform,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     devices,
     dpkg,
@@ -15,6 +21,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     kernel_log,
     ldconfig,
     modinfo,
+    modprobe_d,
     os_release,
     proc_nvidia,
     systemctl_show,
@@ -72,16 +79,41 @@ def test_the_module_on_disk():
         signer="DKMS module signing key",
         path="/lib/modules/6.12.117+deb13-amd64/updates/dkms/nvidia.ko.xz",
         signing_serial="11:36:aa:62:c8:e2:9b:3d:9b:ad:4e:ac:78:6a:98:c2:e6:93:cb:fe",
+        built_for="6.12.117+deb13-amd64",
     )
     assert reading.value.flavour == "open"
 
 
+def test_the_lines_of_modprobe_d_that_keep_a_module_out():
+    text = (
+        "# blacklist nvidia\n  blacklist nvidia # by hand\noptions nvidia NVreg_X=1\n"
+        "install nvidia-uvm \\\n  /bin/false\nalias nvidia off\nalias\n"
+    )
+    assert list(modprobe_d.parse("/etc/modprobe.d/x.conf", text)) == [
+        ModprobeLine("/etc/modprobe.d/x.conf", 2, "blacklist", "nvidia", "# by hand"),
+        ModprobeLine("/etc/modprobe.d/x.conf", 4, "install", "nvidia_uvm", "/bin/false"),
+        ModprobeLine("/etc/modprobe.d/x.conf", 6, "alias", "nvidia", "off"),
+    ]
+
+
 def test_no_module_is_known_to_be_absent_and_a_failure_is_not():
-    absent = modinfo.parse("", "modinfo: ERROR: Module nvidia not found.\n", 1, "6.12")
-    assert (absent.value, absent.error) == (None, None)
+    for words in ("Module nvidia not found.", "Module alias nvidia not found."):
+        absent = modinfo.parse("", "modinfo: ERROR: %s\n" % words, 1, "6.12")
+        assert (absent.value, absent.error) == (None, None)
     failed = modinfo.parse("", "modinfo: ERROR: could not read modules.dep\n", 1, "6.12")
     assert failed.error == "modinfo -k 6.12 nvidia ended with code 1: modinfo: ERROR: could not read modules.dep"
     assert modinfo.parse("filename: /x/nvidia.ko\n", "", 0, "6.12").error == "modinfo -k 6.12 nvidia names no version"
+
+
+def test_lines_of_the_log_that_a_function_of_the_driver_prints_are_lines_of_their_own():
+    """The number behind "GPU" is the driver's own count."""
+    lines = (
+        "NVRM: GPU0 _kgspBootGspRm: unexpected WPR2 already up, cannot proceed with booting GSP",
+        "NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM",
+        "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:17:00.0)",
+    )
+    text = "\n".join(lines).replace("invalid: BAR1", "invalid:\n[    1.0] NVRM: BAR1")
+    assert kernel_log.parse(text).value == lines
 
 
 def test_sentences_that_the_driver_wraps_are_one_line():

@@ -38,6 +38,62 @@ def test_a_lost_gpu_is_printed_with_code_0():
     assert answer.value.driver == "580.159.03"
 
 
+def test_what_is_no_uuid_makes_no_gpu_that_answers():
+    answer = nvidia_smi.query("0, ERR!, ERR!, 00000000:17:00.0, 580.159.03\n", "", 0)
+    assert answer.value.gpus == (Gpu(0, pci_address="0000:17:00.0", error="ERR!"),)
+
+
+@pytest.mark.parametrize(
+    ("uuid", "error"),
+    [
+        ("ERR!", "ERR!"),
+        ("[Unknown Error]", "Unknown Error"),
+        ("[GPU requires reset]", "GPU requires reset"),
+        ("Unknown Error", "Unknown Error"),
+        ("[N/A]", "no UUID but [N/A]"),
+        ("GPU-1", "no UUID but GPU-1"),
+    ],
+)
+def test_a_word_in_place_of_the_uuid_is_an_error(uuid, error):
+    row = "0, %s, NVIDIA A10, 00000000:17:00.0, 580.159.03\n" % uuid
+    assert nvidia_smi.query(row, "", 0).value.gpus == (Gpu(0, None, "NVIDIA A10", "0000:17:00.0", error),)
+    listed = nvidia_smi.listing("GPU 0: NVIDIA A10 (UUID: %s)\n" % uuid, "", 0).value.gpus
+    assert (listed[0].uuid, bool(listed[0].error)) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr"),
+    [
+        (ROWS[0] + "\n" + ROWS[1] + "\nWARNING: infoROM is corrupted at gpu 0000:1C:00.0\n", ""),
+        (ROWS[0] + "\n" + ROWS[1] + "\n", "WARNING: infoROM is corrupted at gpu 0000:1C:00.0\n"),
+    ],
+)
+def test_a_corrupt_inforom_does_not_make_good_rows_unknown(stdout, stderr):
+    answer = nvidia_smi.query(stdout, stderr, 14)
+    assert [(gpu.error, gpu.warning) for gpu in answer.value.gpus] == [(None, None), (None, "infoROM is corrupted")]
+
+
+@pytest.mark.parametrize("stderr", ["", "WARNING: infoROM is corrupted\n"])
+def test_a_corrupt_inforom_of_a_gpu_that_is_not_named(stderr):
+    (gpu,) = nvidia_smi.query(ROWS[0] + "\n", stderr, 14).value.gpus
+    assert gpu.warning == "infoROM is corrupted"
+    both = nvidia_smi.query("\n".join(ROWS[:2]), stderr, 14).value.gpus
+    assert {gpu.warning for gpu in both} == {"infoROM is corrupted, of this GPU or another"}
+
+
+def test_words_about_a_gpu_are_put_together_again_where_they_are_wrapped():
+    text = (
+        NO_HANDLE + "GPU 0000:C3:00.0: The NVIDIA kernel\n"
+        'module detected an issue with GPU interrupts.Consult the "Common Problems"\n'
+        "Chapter of the NVIDIA Driver README for\ndetails and steps that can be taken to resolve this issue.\n"
+        + ROWS[1]
+        + "\n"
+    )
+    first, second = nvidia_smi.query(text, "", 10).value.gpus
+    assert first.error.startswith("The NVIDIA kernel module detected an issue with GPU interrupts.Consult")
+    assert (first.pci_address, second.uuid) == ("0000:c3:00.0", UUIDS[1])
+
+
 def test_a_value_that_is_not_offered_is_no_fault():
     answer = nvidia_smi.query("0, %s, [N/A], 00000000:01:00.0, 580.95.05\n" % UUIDS[0], "", 0)
     assert answer.value.gpus == (Gpu(index=0, uuid=UUIDS[0], pci_address="0000:01:00.0"),)
@@ -88,7 +144,7 @@ def test_a_gpu_without_handle(line, gpu):
         ("", "", 0, "nvidia-smi ended with code 0: it said nothing"),
         ("", "", None, "nvidia-smi ended with code None: it said nothing"),
         ("something new\n", "", 0, "nvidia-smi printed a line that is not understood: something new"),
-        (ROWS[0], "infoROM is corrupted", 14, "nvidia-smi ended with code 14: infoROM is corrupted"),
+        (ROWS[0], "something broke", 15, "nvidia-smi ended with code 15: something broke"),
     ],
 )
 def test_a_failure_is_unknown_with_the_tools_own_words_and_never_0_gpus(stdout, stderr, rc, why):

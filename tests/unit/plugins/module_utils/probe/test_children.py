@@ -43,7 +43,7 @@ def nvmlDeviceGetHandleByIndex(index):
     if index == 1: raise NVMLError(15)
     if index == 2 and HANGS: time.sleep(300)
     return index
-def nvmlDeviceGetUUID(handle): return "GPU-%d" % handle
+def nvmlDeviceGetUUID(handle): return "GPU-00000000-0000-4000-8000-%012d" % handle
 def nvmlDeviceGetName(handle): return b"NVIDIA A10"
 class Pci: busId = "00000000:17:00.0"
 def nvmlDeviceGetPciInfo(handle): return Pci
@@ -96,9 +96,9 @@ def test_nvml_tells_of_every_gpu_and_of_the_one_that_is_lost(tmp_path):
     answer = nvml_answer.parse(done.stdout, done.stderr, done.rc).value
     assert (answer.driver, answer.cuda) == ("580.159.03", "13.0")
     assert [(gpu.uuid, gpu.name, gpu.error) for gpu in answer.gpus] == [
-        ("GPU-0", "NVIDIA A10", None),
+        ("GPU-00000000-0000-4000-8000-000000000000", "NVIDIA A10", None),
         (None, None, "GPU is lost (code 15)"),
-        ("GPU-2", "NVIDIA A10", None),
+        ("GPU-00000000-0000-4000-8000-000000000002", "NVIDIA A10", None),
     ]
 
 

@@ -122,7 +122,11 @@ def image(tmp_path) -> pathlib.Path:
     library.parent.mkdir()
     library.write_text("", encoding="utf-8")
     (tmp_path / "lib" / "libcuda.so.1").symlink_to(library.name)
-    add(programs, "nvidia-smi", "echo '0, GPU-a, NVIDIA A10, 00000000:17:00.0, 580.159.03'")
+    add(
+        programs,
+        "nvidia-smi",
+        "echo '0, GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0, NVIDIA A10, 00000000:17:00.0, 580.159.03'",
+    )
     add(programs, "ldconfig", "printf '\\tlibcuda.so.1 (libc6,x86-64) => %s\\n'" % (tmp_path / "lib" / "libcuda.so.1"))
     return programs
 
@@ -143,7 +147,7 @@ def run(programs: pathlib.Path, *arguments: str, library_path: str = ""):
 def test_the_script_in_an_image_with_python(image):
     add(image, "python3", 'test "$*" = "-I -c CUDA" && printf \'{"code": 0, "devices": 1, "library": null}\'')
     inside = run(image)
-    assert inside.smi.value.gpus[0].uuid == "GPU-a"
+    assert inside.smi.value.gpus[0].uuid == "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0"
     assert inside.libraries.value["libcuda.so.1"].version == "580.159.03"
     assert (inside.cuda.value.code, inside.cuda.value.devices) == (0, 1)
     assert inside.device_nodes.known
