@@ -94,7 +94,7 @@ def offered(text: str) -> t.Dict[str, t.Tuple[str, ...]]:
 
 @dataclasses.dataclass(frozen=True)
 class Download:
-    """One package's file in a repository. ``sha256`` is what the signed index says; "" where it says another digest."""
+    """One package's file in a repository. ``sha256`` is what the signed index says; "" where it has no such digest."""
 
     file: str
     size: int

@@ -27,7 +27,10 @@ _PARTIAL = DIRECTORY + "/partial"
 
 @dataclasses.dataclass(frozen=True)
 class Offered:
-    """A file that a repository offers: by the signed index, and where it lies when it was fetched already."""
+    """A file that a repository offers: by the signed index, and where it lies when it was fetched already.
+
+    ``kept.sha256`` is "" where the index has none of it: such a file cannot be told from another, and is not kept.
+    """
 
     kept: KeptFile
     cached: str
@@ -82,8 +85,10 @@ class Store:
     def _take(
         self, source: Source, lacking: t.Sequence[t.Tuple[str, str]], files: t.Dict[str, KeptFile]
     ) -> t.List[str]:
-        offered = source.files(lacking)
-        told = ["%s=%s: no repository has it any more" % pair for pair in lacking if key(*pair) not in offered]
+        found = source.files(lacking)
+        offered = {name: offer for name, offer in found.items() if offer.kept.sha256}
+        told = ["%s=%s: no repository has it any more" % pair for pair in lacking if key(*pair) not in found]
+        told += ["%s: the index of its repository has no SHA256 of it" % name for name in sorted({*found} - {*offered})]
         needed = sum(offer.kept.size for offer in offered.values())
         self._system.make_directory(_PARTIAL)
         free = self._system.free_bytes(DIRECTORY)

@@ -43,6 +43,8 @@ _EXACT = ("--yes", "--no-install-recommends", "--allow-downgrades", "--allow-cha
 _CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
 #: On a terminal of its own dpkg would be in a session of its own, and go on when apt is ended at its time limit.
 _NO_TERMINAL = ("-o", "Dpkg::Use-Pty=0")
+#: The one kind of digest that kept files are known by: apt prints the strongest that the index has, SHA512 of NVIDIA's.
+_SHA256 = ("-o", "Acquire::ForceHash=SHA256")
 #: apt keeps a cache of its lists; a simulation that writes it would not only look.
 _NO_CACHE = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
 
@@ -166,11 +168,10 @@ class Apt:
         there = ["%s=%s" % pair for pair in packages if pair[1] in offers.get(pair[0], ())]
         if not there:
             return {}
-        text = self._run(["apt-get", *_NO_CACHE, "download", "--print-uris", *there], _QUICK).stdout
+        text = self._run(["apt-get", *_NO_CACHE, *_SHA256, "download", "--print-uris", *there], _QUICK).stdout
         return {
             name: Offered(KeptFile(found.file, found.size, found.sha256), "%s/%s" % (_ARCHIVES, found.file))
             for name, found in apt_text.downloads(text).items()
-            if found.sha256
         }
 
     def download(self, packages: t.Sequence[t.Tuple[str, str]], directory: str) -> None:

@@ -69,13 +69,14 @@ def export_key(keyring: Path, key: str, target: Path) -> None:
 
 
 def stanza(deb: Path, repository: Path) -> str:
-    """What Packages says of a package below ``repository``."""
+    """What Packages says of a package below ``repository``; with SHA512, as NVIDIA's own repositories have it."""
     content = deb.read_bytes()
-    return "%sFilename: %s\nSize: %d\nSHA256: %s\n" % (
+    return "%sFilename: %s\nSize: %d\nSHA256: %s\nSHA512: %s\n" % (
         run("dpkg-deb", "--field", deb),
         deb.relative_to(repository),
         len(content),
         hashlib.sha256(content).hexdigest(),
+        hashlib.sha512(content).hexdigest(),
     )
 
 

@@ -53,6 +53,7 @@ class Node(Rooted):
         self.locked = 0  # how many commands still find the lock taken
         self.forgets_holds = False
         self.additional = ""
+        self.digests = ("SHA512", "SHA256")  # in the index, the strongest first, as NVIDIA's repositories have them
         self.modules = set()
         self.commands = []
         self.slept = 0.0
@@ -240,8 +241,10 @@ class Node(Rooted):
         for name, version in asked:
             content = self.deb(name, version)
             file = "%s_%s_amd64.deb" % (name, version)
-            digest = hashlib.sha256(content.encode()).hexdigest()
-            text += "'http://vendor.testbed/%s' %s %d SHA256:%s\n" % (file, file, len(content), digest)
+            forced = [word.partition("=")[2] for word in argv if word.startswith("Acquire::ForceHash=")]
+            kind = next((kind for kind in self.digests if kind in (forced or self.digests)), "")
+            digest = " %s:%s" % (kind, hashlib.new(kind, content.encode()).hexdigest()) if kind else ""
+            text += "'http://vendor.testbed/%s' %s %d%s\n" % (file, file, len(content), digest)
             if "--print-uris" not in words:
                 folder = next(word for word in argv if word.startswith("--chdir=")).partition("=")[2]
                 self.put("%s/%s" % (folder, file), content)
@@ -852,6 +855,18 @@ def test_what_is_not_what_the_index_says_does_not_enter(node):
     outcome = apply(node, SET_A, keep=SET_A)
     assert "it was not fetched, or is not what the index says" in outcome.warnings[0]
     assert node.versions() == SET_A
+
+
+def test_a_file_whose_index_has_no_sha256_is_told_apart_from_one_that_is_gone(node):
+    node.digests = ("SHA512",)
+    node.repository["libcuda1"] = []
+    node.have({"libcuda1": A})
+    (warning,) = apply(node, SET_A, keep=SET_A).warnings
+    assert warning == (
+        "Packages for going back are not kept whole in %s: libcuda1=%s: no repository has it any more;"
+        " nvidia-kernel-open-dkms=%s: the index of its repository has no SHA256 of it; nvidia-smi=%s: the index of its"
+        " repository has no SHA256 of it" % (KEPT, A, A, A)
+    )
 
 
 def test_a_full_disk_does_not_keep_the_run_from_installing(node):
