@@ -104,6 +104,14 @@ def pinned_by(name: str) -> t.Optional[str]:
 
 
 _KERNEL_MODULES = re.compile(r"linux-(modules|objects|signatures)-nvidia-")
+_BRANCH = r"(-\d+)?(-server)?(-open)?"
+#: Packages that bring the driver's kernel module, by the part of their name that is the same for every kernel: Ubuntu's
+#: and NVIDIA's for DKMS there, Debian's and NVIDIA's for DKMS, precompiled ones [2]. Modules of other makers are none
+#: (nvidia-fs-dkms, nvidia-peer-memory-dkms).
+_MODULE_SERIES = re.compile(
+    r"nvidia-dkms%s$|nvidia-((legacy-\d+xx|tesla(-\d+)?|current|open)-)*kernel(-open)?-(dkms|source)%s$"
+    r"|linux-(modules|objects)-nvidia-\d+(-server)?(-open)?(?=-)|linux-signatures-nvidia(?=-)" % (_BRANCH, _BRANCH)
+)
 _DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3}\.\d{2,3}(?:\.\d{2})?)(?=[-+~]|$)")
 
 
@@ -121,6 +129,32 @@ def moves_with(name: str, version: str, driver: str) -> bool:
     if not belongs_to_driver_set(bare(name)):
         return False
     return driver_version_in(version) == driver or bool(_KERNEL_MODULES.match(name))
+
+
+def of_another_driver(name: str, version: str, driver: str) -> bool:
+    """Whether an installed package is a part of another driver than this one."""
+    return has_driver_version(bare(name)) and driver_version_in(version) not in (None, driver)
+
+
+def module_series(name: str) -> t.Optional[str]:
+    """Of which make a package's kernel module is, for whichever kernel: ``linux-modules-nvidia-580-server-open`` of
+    ``linux-modules-nvidia-580-server-open-6.8.0-90-generic``, ``nvidia-dkms-580`` of itself; None of any other package.
+    """
+    match = _MODULE_SERIES.match(name)
+    return match.group(0) if match else None
+
+
+def is_other_module(name: str, wanted: t.Iterable[str]) -> bool:
+    """Whether a package brings a kernel module of another make than the wanted packages do, of whatever version: of two
+    modules depmod takes the one whose folder comes first (on Ubuntu DKMS's before the signed one), not the lock's.
+
+    Precompiled modules of the same make for another kernel are none: that kernel needs them to be a way back.
+    """
+    series = module_series(bare(name))
+    if series is None:
+        return False
+    makes = {make for make in (module_series(bare(other)) for other in wanted) if make}
+    return bool(makes) and series not in makes
 
 
 def bare(name: str) -> str:

@@ -16,7 +16,7 @@ from . import package_dkms
 from .kept_packages import Offered, Store
 from .model import Package
 from .package_dkms import Dkms
-from .package_names import axis_of, bare, driver_version_in
+from .package_names import axis_of, bare, driver_version_in, is_other_module
 from .parse.apt_errors import Trouble
 from .parse.apt_rules import DKMS, KEY, SOURCES
 from .parse.dkms_output import Build
@@ -363,7 +363,12 @@ class _Run:
         return Order(packages, files, tuple(removes)), missing
 
     def _along(self, name: str, offered: t.Sequence[str]) -> t.Optional[str]:
-        """The version to which a part of another driver moves with the set, where there is one."""
+        """The version to which a part of another driver moves with the set, where there is one.
+
+        Never a kernel module of another make: the set has its own.
+        """
+        if is_other_module(name, self._request.packages):
+            return None
         twin = self._request.packages.get(bare(name))
         if twin in offered:
             return twin

@@ -10,7 +10,15 @@ import dataclasses
 import typing as t
 
 from .model import Package
-from .package_names import axis_of, bare, driver_version_in, has_driver_version, moves_with
+from .package_names import (
+    axis_of,
+    bare,
+    driver_version_in,
+    has_driver_version,
+    is_other_module,
+    moves_with,
+    of_another_driver,
+)
 
 Packages = t.Mapping[str, t.Mapping[str, t.Any]]
 Files = t.Mapping[str, t.Mapping[str, t.Any]]
@@ -24,8 +32,8 @@ class PackagePlan:
     """What has to happen to one axis, from state.
 
     ``install``: wanted packages that are not there, whole and at their version. ``left``: installed parts of another
-    driver: they move along or go. ``hold``: those to hold. ``release``: names of the axis that are held although they
-    are neither installed nor wanted.
+    driver, which move along or go, and kernel modules of another make, which go. ``hold``: those to hold. ``release``:
+    names of the axis that are held although they are neither installed nor wanted.
     """
 
     install: t.Tuple[str, ...] = ()
@@ -95,9 +103,7 @@ def _left_behind(present: t.Mapping[str, Package], wanted: t.Mapping[str, str]) 
     return [
         name
         for name, package in present.items()
-        if name not in wanted
-        and has_driver_version(bare(name))
-        and driver_version_in(package.version) not in (None, driver)
+        if name not in wanted and (of_another_driver(name, package.version, driver) or is_other_module(name, wanted))
     ]
 
 
@@ -133,7 +139,8 @@ def told(plan: PackagePlan, present: t.Mapping[str, Package], wanted: t.Mapping[
                 (name, package.status, version, "," + hold if hold else "")
             )
     for name in plan.left:
-        changes[name] = "%s: %s goes, or moves to the wanted driver" % (name, present[name].version)
+        along = "" if is_other_module(name, wanted) else ", or moves to the wanted driver"
+        changes[name] = "%s: %s goes%s" % (name, present[name].version, along)
     for name in plan.hold:
         if name not in changes:
             changes[name] = "%s: hold %s" % (name, present[name].version)

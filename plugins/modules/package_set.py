@@ -18,7 +18,8 @@ description:
   - What is due follows from state. An installation that was interrupted is finished first; a run that died half-way
     is finished by the next; where all is as wanted nothing is fetched and nothing is changed.
   - The transaction is simulated before anything is changed. Parts of another driver that stand beside the wanted one
-    move with it, or are removed in the same transaction, so that a change of branch works in one go. Whatever else
+    move with it, or are removed in the same transaction, so that a change of branch works in one go. The kernel module
+    of another flavour or build (DKMS, precompiled) is removed too, of whatever version. Whatever else
     would be removed must be in O(may_remove), and a package that somebody else holds is not moved.
   - Every installed part of the driver is held with it, also those that O(packages) does not name. A hold on a package
     of the same axis that is neither wanted nor installed is released.

@@ -9,7 +9,7 @@ import typing as t
 
 from .. import node_sources
 from ..model import AptSource, Desired, Evidence, Finding, Package, Platform
-from ..package_names import bare, driver_version_in, has_driver_version, moves_with, pinned_by
+from ..package_names import is_other_module, moves_with, of_another_driver, pinned_by
 from ..parse import apt_sources
 from . import wanted
 from .outcome import all_passed, failed, passed
@@ -109,9 +109,7 @@ def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) 
     want, there = _want(desired, evidence), evidence.packages.value or {}
     driver = wanted.driver_version(desired)
     free = [
-        name
-        for name, package in sorted(there.items())
-        if not package.held and (name in want or moves_with(name, package.version, driver))
+        name for name, package in sorted(there.items()) if not package.held and _is_held(name, package, want, driver)
     ]
     problems = [
         failed(
@@ -125,6 +123,11 @@ def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) 
         for name in free
     ]
     return all_passed(problems, "every package of the lock and of the driver's set that is installed is held")
+
+
+def _is_held(name: str, package: Package, want: t.Mapping[str, str], driver: str) -> bool:
+    """Whether an installed package is to be held. What is to be removed is not."""
+    return name in want or (moves_with(name, package.version, driver) and not is_other_module(name, want))
 
 
 def kept(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -161,8 +164,8 @@ def _some(names: t.Sequence[str]) -> str:
 
 
 def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    """No package of the driver's family stands beside the lock at another version: holding the metapackage alone, or a
-    branch that was left behind, mixes two drivers.
+    """No package of the driver's family stands beside the lock at another version, and no kernel module of another make
+    at any: holding the metapackage alone, or a branch, flavour or build that was left behind, mixes two drivers.
     """
     want, there = _want(desired, evidence), evidence.packages.value or {}
     driver = wanted.driver_version(desired)
@@ -176,10 +179,25 @@ def complete_set(desired: Desired, evidence: Evidence, expected_gpus: t.Optional
             repair="roles",
         )
         for name, package in sorted(there.items())
-        if name not in want and has_driver_version(bare(name)) and _other_driver(package.version, driver)
+        if name not in want and of_another_driver(name, package.version, driver) and not is_other_module(name, want)
+    ]
+    problems += [
+        _other_module(there[name]) for name in sorted(there) if name not in want and is_other_module(name, want)
     ]
     problems += [_pinned_elsewhere(name, driver) for name in sorted(there) if _pins_another(name, driver)]
     return all_passed(problems, "no package of another driver is installed")
+
+
+def _other_module(package: Package) -> Finding:
+    return failed(
+        package.name,
+        expected="not installed",
+        actual=package.version,
+        cause="%s brings another kernel module of the driver than the lock's packages do, and the node may load that"
+        " one." % package.name,
+        fix="%s It removes the package." % RUN_SITE,
+        repair="roles",
+    )
 
 
 def _pins_another(name: str, driver: str) -> bool:
@@ -197,10 +215,6 @@ def _pinned_elsewhere(name: str, driver: str) -> Finding:
         fix="Remove it: apt-get purge %s. The pin of this collection does its work." % name,
         repair="manual",
     )
-
-
-def _other_driver(version: str, driver: str) -> bool:
-    return driver_version_in(version) not in (None, driver)
 
 
 def _want(desired: Desired, evidence: Evidence) -> t.Dict[str, str]:

@@ -155,3 +155,57 @@ def test_to_what_a_pinning_package_pins(name, pinned):
 )
 def test_what_brings_a_new_kernel_is_in_the_kernels_patterns(name, pinned):
     assert any(fnmatch.fnmatchcase(name, pattern) for pattern in package_names.KERNEL_GLOBS) is pinned
+
+
+@pytest.mark.parametrize(
+    ("name", "series"),
+    [
+        ("nvidia-dkms-580-server-open", "nvidia-dkms-580-server-open"),
+        ("nvidia-dkms-580", "nvidia-dkms-580"),
+        ("nvidia-dkms-open", "nvidia-dkms-open"),
+        ("nvidia-kernel-source-580-server", "nvidia-kernel-source-580-server"),
+        ("nvidia-kernel-source-open", "nvidia-kernel-source-open"),
+        ("nvidia-kernel-dkms", "nvidia-kernel-dkms"),
+        ("nvidia-kernel-open-dkms", "nvidia-kernel-open-dkms"),
+        ("nvidia-open-kernel-dkms", "nvidia-open-kernel-dkms"),
+        ("nvidia-open-kernel-source", "nvidia-open-kernel-source"),
+        ("nvidia-legacy-390xx-kernel-dkms", "nvidia-legacy-390xx-kernel-dkms"),
+        ("nvidia-tesla-535-kernel-dkms", "nvidia-tesla-535-kernel-dkms"),
+        ("linux-modules-nvidia-580-server-open-6.8.0-90-generic", "linux-modules-nvidia-580-server-open"),
+        ("linux-modules-nvidia-580-server-generic", "linux-modules-nvidia-580-server"),
+        ("linux-objects-nvidia-580-server-6.8.0-90-generic", "linux-objects-nvidia-580-server"),
+        ("linux-signatures-nvidia-6.8.0-90-generic", "linux-signatures-nvidia"),
+        ("nvidia-kernel-common-580-server", None),
+        ("nvidia-kernel-support", None),
+        ("nvidia-headless-no-dkms-580-server", None),
+        ("linux-modules-6.8.0-90-generic", None),
+        ("linux-modules-nvidia-fs-6.8.0-90-generic", None),
+        ("nvidia-fs-dkms", None),
+        ("nvidia-peer-memory-dkms", None),
+        ("dkms", None),
+    ],
+)
+def test_of_which_make_a_kernel_module_is(name, series):
+    assert package_names.module_series(name) == series
+
+
+PRECOMPILED = ("linux-modules-nvidia-580-server-6.8.0-90-generic", "linux-signatures-nvidia-6.8.0-90-generic")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "other"),
+    [
+        ("nvidia-dkms-580-server", PRECOMPILED, True),
+        ("nvidia-kernel-source-580-server", PRECOMPILED, True),
+        ("linux-modules-nvidia-580-server-open-6.8.0-90-generic", PRECOMPILED, True),
+        ("linux-modules-nvidia-580-server-6.8.0-88-generic", PRECOMPILED, False),  # the way back
+        ("linux-signatures-nvidia-6.8.0-88-generic", PRECOMPILED, False),
+        ("linux-modules-nvidia-580-server-6.8.0-90-generic", ("nvidia-dkms-580-server",), True),
+        ("linux-signatures-nvidia-6.8.0-90-generic", ("nvidia-dkms-580-server",), True),
+        ("nvidia-kernel-dkms", ("libcuda1", "nvidia-kernel-open-dkms"), True),
+        ("nvidia-kernel-dkms", ("libcuda1",), False),  # a set without a module says nothing of modules
+        ("nvidia-fs-dkms", PRECOMPILED, False),
+    ],
+)
+def test_a_kernel_module_of_another_make(name, wanted, other):
+    assert package_names.is_other_module(name, wanted) is other

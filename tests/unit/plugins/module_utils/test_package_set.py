@@ -200,6 +200,8 @@ class Node(Rooted):
             self.status[name] = [self.status[name][0], "deinstall", "ok", "config-files"]
         failed = ""
         for name, version in wanted.items():
+            if self.status.get(name, [])[::3] == [version, "installed"]:
+                continue
             if name in self.broken:
                 failed = self.broken[name]
                 self.status[name] = [version, "install", "ok", "half-configured"]
@@ -479,6 +481,44 @@ def test_the_other_flavour_of_the_same_driver_is_replaced_without_asking(node):
     node.conflicts["nvidia-kernel-open-dkms"] = ["nvidia-kernel-dkms"]
     assert "nvidia-kernel-dkms: remove %s" % A in apply(node, SET_A).changes
     assert node.versions() == SET_A
+
+
+UBUNTU = "580.159.03-0ubuntu0.24.04.1"
+SHARED = {"libnvidia-compute-580-server": UBUNTU, "nvidia-utils-580-server": UBUNTU}
+BY_DKMS = {**SHARED, "nvidia-dkms-580-server": UBUNTU, "nvidia-kernel-source-580-server": UBUNTU}
+SIGNED = {
+    **SHARED,
+    "linux-modules-nvidia-580-server-6.8.0-90-generic": "6.8.0-90.91",
+    "linux-signatures-nvidia-6.8.0-90-generic": "6.8.0-90.91",
+}
+SIGNED_OPEN = {**SHARED, "linux-modules-nvidia-580-server-open-6.8.0-90-generic": "6.8.0-90.91"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(BY_DKMS, SIGNED), (SIGNED, BY_DKMS), (SIGNED_OPEN, SIGNED), (BY_DKMS, SIGNED_OPEN)],
+    ids=["dkms to signed", "signed to dkms", "flavour", "flavour and build"],
+)
+def test_a_kernel_module_of_another_make_goes_at_the_same_driver_version(node, old, new):
+    """The way out for Secure Boot. On Ubuntu depmod takes DKMS's module before the signed one."""
+    node.have(old)
+    node.repository = {name: [version] for name, version in {**old, **new}.items()}
+    told = apply(node, new, check_mode=True)
+    done = apply(node, new)
+    assert node.versions() == new
+    assert node.held() == sorted(new)
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert {"%s: remove %s" % (name, old[name]) for name in {*old} - {*new} - {*SHARED}} <= set(done.changes)
+    assert not apply(node, new).changed
+
+
+def test_modules_of_the_same_make_for_another_kernel_stay_as_a_way_back(node):
+    before = {"linux-modules-nvidia-580-server-6.8.0-88-generic": "6.8.0-88.89"}
+    node.have({**SHARED, **before})
+    node.repository = {name: [version] for name, version in SIGNED.items()}
+    apply(node, SIGNED)
+    assert node.versions() == {**SIGNED, **before}
+    assert not apply(node, SIGNED).changed
 
 
 def test_a_kernel_or_an_engine_is_never_removed_without_asking(node):

@@ -62,6 +62,14 @@ def test_packages_that_could_not_be_read_are_not_called_missing() -> None:
     ]
 
 
+def test_a_module_of_another_make_goes_and_is_not_said_to_move_along() -> None:
+    wanted = {"nvidia-kernel-open-dkms": "580.159.03-1"}
+    there = present(
+        Package("nvidia-kernel-open-dkms", "580.159.03-1", held=True), Package("nvidia-kernel-dkms", "580.159.03-1")
+    )
+    assert package_changes(there, wanted) == ["nvidia-kernel-dkms: 580.159.03-1 goes"]
+
+
 PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
 WANTED = {PATH: to_plain(ManagedFile(PATH, "kernel", 0o644, "a"))}
 RIGHT = FileState(PATH, "a", 0o644, 0, 0, 1.0)

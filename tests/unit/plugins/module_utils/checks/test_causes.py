@@ -230,6 +230,21 @@ def test_case_036_versions_of_two_and_of_three_numbers_are_compared_whole() -> N
     assert finding.cause == "libnvidia-common-460 belongs to another driver than the lock's 460.73.01."
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_a_kernel_module_of_another_make_is_found_at_the_same_version(held: bool) -> None:
+    """The other flavour or build of the lock's driver; on Ubuntu depmod takes DKMS's module before the signed one."""
+    other = Package("nvidia-kernel-dkms", WANTED.lock["driver"]["packages"]["libcuda1"], held)
+    evidence = healthy.known(NODE, packages={**(NODE.packages.value or {}), other.name: other})
+    finding = only(evidence, "packages.set")
+    assert (finding.entity, finding.expected, finding.actual) == (other.name, "not installed", other.version)
+    assert finding.cause == (
+        "nvidia-kernel-dkms brings another kernel module of the driver than the lock's packages do, and the node may"
+        " load that one."
+    )
+    assert finding.repair == "roles"
+    assert of(evidence, "packages.holds") == []
+
+
 @pytest.mark.parametrize("pinned", ["590", "580.178.04"])
 def test_nvidias_pin_of_another_driver_is_named_with_the_way_out(pinned: str) -> None:
     pin = Package("nvidia-driver-pinning-" + pinned, pinned + "-1")
@@ -254,7 +269,6 @@ def test_nvidias_pin_of_this_driver_does_no_harm(pinned: str) -> None:
         ("nvidia-kernel-common", "20240109+1"),
         ("libnvidia-egl-wayland1", "1.1.18-1"),
         ("nvidia-container-runtime", "3.14.0-1"),
-        ("linux-modules-nvidia-580-open-6.8.0-45-generic", "6.8.0-45.45+1"),
         ("libnvidia-common-580", healthy.DRIVER + "-0ubuntu1"),
     ],
 )
@@ -269,7 +283,6 @@ def test_a_package_with_a_version_of_its_own_is_no_other_driver(name: str, versi
         ("libnvidia-common-580", healthy.DRIVER + "-0ubuntu1", True),
         ("xserver-xorg-video-nvidia-580", healthy.DRIVER + "-0ubuntu1", True),
         ("libcuda1:i386", healthy.DRIVER + "-1", True),
-        ("linux-modules-nvidia-580-open-6.8.0-45-generic", "6.8.0-45.45+1", True),
         ("nvidia-settings", "550.54.14-1", False),
         ("libnvidia-egl-wayland1", "1.1.18-1", False),
         ("nvidia-container-runtime", "3.14.0-1", False),
@@ -281,6 +294,18 @@ def test_a_part_of_the_driver_that_no_lock_names_is_held_too(name: str, version:
     assert judged(evidence).golden == (not missed)
     if missed:
         assert only(evidence, "packages.holds").entity == name
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_precompiled_modules_for_another_kernel_are_no_other_make_and_are_held(held: bool) -> None:
+    module = "linux-modules-nvidia-580-server-open-6.8.0-%d-generic"
+    driver = {"libcuda1": healthy.DRIVER + "-1", module % 90: "6.8.0-90.91"}
+    wanted = healthy.desired("a10", healthy.lock(driver={"packages": driver}))
+    node = healthy.evidence("a10", wanted)
+    before = Package(module % 88, "6.8.0-88.89", held)
+    evidence = healthy.known(node, packages={**(node.packages.value or {}), before.name: before})
+    assert of(evidence, "packages.set", wanted) == []
+    assert [finding.entity for finding in of(evidence, "packages.holds", wanted)] == ([] if held else [before.name])
 
 
 def kept(evidence: Evidence, wanted: t.Any = None) -> t.List[Finding]:
