@@ -8,13 +8,15 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
+import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.tests.unit import actions, healthy
 
-VARIABLES = pathlib.Path(__file__).parents[3] / "roles" / "packages" / "vars" / "main.yml"
+ROLE = pathlib.Path(__file__).parents[3] / "roles" / "packages"
+VARIABLES = ROLE / "vars" / "main.yml"
 
 
 def derived(name: str) -> t.Any:
@@ -29,3 +31,22 @@ def test_the_bundles_own_sources_files_are_given_with_their_text():
     assert derived("packages_sources") == {
         path: files[path].content for path in ["/etc/apt/sources.list.d/goldennode-nvidia.sources"]
     }
+
+
+@pytest.mark.parametrize(
+    ("remembered", "due"),
+    [({}, True), ({"packages_prepared_for": "another"}, True), ({"packages_prepared_for": "this"}, False)],
+    ids=["first", "another bundle in the same play", "next axis"],
+)
+def test_the_package_manager_is_prepared_once_for_each_wanted_state(remembered, due):
+    """A second import of site.yml with another bundle has other sources and pins."""
+    loader = DataLoader()
+    tasks = loader.load_from_file(str(ROLE / "tasks" / "install.yml"))
+    variables = {"__goldennode_desired": {"digest": "this"}, **remembered}
+    prepare, remember = tasks[:2]
+    assert prepare["ansible.builtin.include_tasks"] == "main.yml"
+    for task in (prepare, remember):
+        condition = actions.trusted("{{ %s }}" % task["when"])
+        assert Templar(loader=loader, variables=variables).template(condition) is due
+    fact = actions.trusted(remember["ansible.builtin.set_fact"]["packages_prepared_for"])
+    assert Templar(loader=loader, variables=variables).template(fact) == "this"
