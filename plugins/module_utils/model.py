@@ -448,6 +448,7 @@ class Evidence:
     packages: Reading[t.Dict[str, Package]] = NOT_READ
     sources: Reading[t.Tuple[AptSource, ...]] = NOT_READ  # every entry that apt reads, in the order in which it does
     kept_packages: Reading[KeptPackages] = NOT_READ
+    own_holds: Reading[t.Tuple[str, ...]] = NOT_READ  # packages whose holds this collection has set
     modules_loaded: Reading[t.Tuple[str, ...]] = NOT_READ  # names below /sys/module that matter to a GPU
     driver: Reading[DriverLoaded] = NOT_READ
     driver_params: Reading[t.Dict[str, str]] = NOT_READ  # /proc/driver/nvidia/params, values as printed (decimal)

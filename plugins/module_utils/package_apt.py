@@ -158,6 +158,10 @@ class Apt:
     def release(self, names: t.Sequence[str]) -> None:
         self._change(["apt-mark", "unhold", *names], _QUICK)
 
+    def let_go(self, names: t.Sequence[str]) -> None:
+        """apt-get autoremove spares the running kernel and the newest two all the same."""
+        self._change(["apt-mark", "auto", *names], _QUICK)
+
     # --- files --------------------------------------------------------------------------------------------------------
 
     def files(self, packages: t.Sequence[t.Tuple[str, str]]) -> t.Dict[str, Offered]:

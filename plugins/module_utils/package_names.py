@@ -104,6 +104,7 @@ def pinned_by(name: str) -> t.Optional[str]:
 
 
 _KERNEL_MODULES = re.compile(r"linux-(modules|objects|signatures)-nvidia-")
+_ONE_KERNEL = re.compile(r"linux-(kbuild-\d|\S*-\d+\.\d+\.\d+)")
 _BRANCH = r"(-\d+)?(-server)?(-open)?"
 #: Packages that bring the driver's kernel module, by the part of their name that is the same for every kernel: Ubuntu's
 #: and NVIDIA's for DKMS there, Debian's and NVIDIA's for DKMS, precompiled ones [2]. Modules of other makers are none
@@ -123,12 +124,17 @@ def driver_version_in(full: str) -> t.Optional[str]:
 
 def moves_with(name: str, version: str, driver: str) -> bool:
     """Whether an installed package is a part of this driver, named by the lock or not: an upgrade of it alone would
-    break the set. Parts with a version of their own (nvidia-settings, libnvidia-egl-wayland1) may move by themselves;
-    modules that are made for one kernel have the kernel's version.
+    break the set. Parts with a version of their own (nvidia-settings, libnvidia-egl-wayland1) may move by themselves.
+    Precompiled modules for one kernel belong to that kernel, and depend on one version of the driver.
     """
     if not belongs_to_driver_set(bare(name)):
         return False
-    return driver_version_in(version) == driver or bool(_KERNEL_MODULES.match(name))
+    return driver_version_in(version) == driver or bool(_KERNEL_MODULES.match(name) and not is_of_one_kernel(name))
+
+
+def is_of_one_kernel(name: str) -> bool:
+    """Whether a package is made for one kernel and named for it, as no metapackage is (``linux-generic-hwe-24.04``)."""
+    return bool(_ONE_KERNEL.match(name))
 
 
 def of_another_driver(name: str, version: str, driver: str) -> bool:

@@ -16,7 +16,8 @@ from . import package_dkms
 from .kept_packages import Offered, Store
 from .model import Package
 from .package_dkms import Dkms
-from .package_names import axis_of, bare, driver_version_in, is_other_module
+from .package_names import axis_of, bare, driver_version_in, is_of_one_kernel, is_other_module
+from .parse import own_holds
 from .parse.apt_errors import Trouble
 from .parse.apt_rules import DKMS, KEY, SOURCES
 from .parse.dkms_output import Build
@@ -109,6 +110,9 @@ class Manager(t.Protocol):
 
     def release(self, names: t.Sequence[str]) -> None: ...
 
+    def let_go(self, names: t.Sequence[str]) -> None:
+        """Nobody has asked for these packages any more: whoever clears up may remove them."""
+
     def files(self, packages: t.Sequence[t.Tuple[str, str]]) -> t.Mapping[str, Offered]:
         """See ``kept_packages.Source``."""
 
@@ -121,6 +125,8 @@ class Request:
 
     ``driver``: the version that a later axis of the same run installs. What is left unfinished since the driver that
     it replaces does not build is finished there.
+
+    ``release``: packages of whatever axis, not wanted any more, whose holds this collection has set.
     """
 
     packages: t.Mapping[str, str]
@@ -129,6 +135,7 @@ class Request:
     keep: t.Optional[t.Mapping[str, str]] = None
     dkms: t.Optional[Dkms] = None
     driver: str = ""
+    release: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +178,8 @@ class _Run:
         state = self._finish(before)
         plan = self._plan(state)
         if plan.transaction:
-            self._tell(told(PackagePlan(install=plan.install, hold=plan.hold), state.packages, self._request.packages))
+            due = dataclasses.replace(plan, left=())
+            self._tell(told(due, state.packages, self._request.packages))
             state = self._transact(state, plan)
         self._hold(state)
         self._prove_module()
@@ -179,19 +187,22 @@ class _Run:
             self._finish_kernels()
         after = self._manager.state()
         self._read_back(after)
+        if self._changes:
+            self._record(lambda recorded: recorded & after.held)
         self._tell_postponed(after)
         return Outcome(tuple(self._changes.values()), *_difference(before, after), tuple(self._warnings))
 
     def _plan(self, state: State) -> PackagePlan:
-        plan = package_plan(state.packages, self._request.packages, state.held, self._request.hold)
+        asked = self._request
+        plan = package_plan(state.packages, asked.packages, state.held, asked.hold, asked.release)
         install = tuple(name for name in plan.install if name not in self._postponed)
         return dataclasses.replace(plan, install=install)
 
     def _tell(self, sentences: t.Iterable[str]) -> None:
-        """One sentence for each package: that it is held as well goes without saying where more was done to it."""
+        """One sentence for each package: its hold goes without saying where more was done to it."""
         for sentence in sentences:
             name, _colon, what = sentence.partition(": ")
-            if name not in self._changes or not what.startswith("hold "):
+            if name not in self._changes or not what.startswith(("hold ", "release ")):
                 self._changes[name] = sentence
 
     # --- before -------------------------------------------------------------------------------------------------------
@@ -496,8 +507,8 @@ class _Run:
         due = [name for name in there if name in plan.hold]
         if due:
             try:
-                self._manager.hold(due)
-            except PackageManagerError as error:
+                self._hold_now(due)
+            except (PackageManagerError, OSError) as error:  # a full disk must not hide what failed
                 held = " They could not be held: %s" % error
         unfinished = ["%s is %s" % (name, state.packages[name].status) for name in state.unfinished]
         return "The node now has %d of %d packages of %s at the wanted version%s.%s %s." % (
@@ -538,11 +549,33 @@ class _Run:
     def _hold(self, state: State) -> None:
         plan = self._plan(state)
         if plan.hold:
-            self._step(lambda: self._manager.hold(plan.hold), self._what_is_not_held)
+            self._step(lambda: self._hold_now(plan.hold), self._what_is_not_held)
         if plan.release:
-            self._step(lambda: self._manager.release(plan.release), "")
+            self._release(plan.release)
         done = PackagePlan(hold=plan.hold, release=plan.release)
         self._tell(told(done, state.packages, self._request.packages))
+
+    def _hold_now(self, names: t.Sequence[str]) -> None:
+        """Recorded first: a run that dies in between leaves no hold that nobody knows to be ours."""
+        self._record(lambda recorded: recorded | set(names))
+        self._manager.hold(names)
+
+    def _release(self, names: t.Sequence[str]) -> None:
+        """A kernel that was installed by name counts as asked for, and would stay for ever. That goes first, since the
+        hold is what makes the next run finish this one.
+        """
+        kernels = [name for name in names if name in self._request.release and is_of_one_kernel(name)]
+        try:
+            if kernels:
+                self._manager.let_go(kernels)
+            self._manager.release(names)
+        except PackageManagerError as error:
+            raise PackageSetError("%s could not be released: %s. %s." % (", ".join(names), error, _GOES_ON)) from error
+
+    def _record(self, change: t.Callable[[t.Set[str]], t.Set[str]]) -> None:
+        recorded = set(own_holds.parse(self._system.read(own_holds.PATH).value))
+        if change(recorded) != recorded:
+            self._system.write(own_holds.PATH, own_holds.render(change(recorded)).encode("utf-8"))
 
     @property
     def _what_is_not_held(self) -> str:
@@ -603,11 +636,9 @@ def _predicted(before: State, plan: PackagePlan, request: Request, order: t.Opti
     for name in gone:
         packages.pop(name, None)
     for name, version in (*((name, request.packages[name]) for name in plan.install), *along.items()):
-        there = before.packages.get(name)
-        packages[name] = Package(name, version, request.hold or (there is not None and there.held))
-    for name in plan.hold:
-        if name in packages:
-            packages[name] = dataclasses.replace(packages[name], held=True)
+        packages[name] = Package(name, version, request.hold)
+    for names, held in ((plan.hold, True), (plan.release, False)):
+        packages.update((name, dataclasses.replace(packages[name], held=held)) for name in names if name in packages)
     return State(packages, before.held - frozenset(plan.release) - gone)
 
 

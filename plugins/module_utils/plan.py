@@ -33,7 +33,8 @@ class PackagePlan:
 
     ``install``: wanted packages that are not there, whole and at their version. ``left``: installed parts of another
     driver, which move along or go, and kernel modules of another make, which go. ``hold``: those to hold. ``release``:
-    names of the axis that are held although they are neither installed nor wanted.
+    names that are held and not to be: of the axis, neither installed nor wanted; those that were asked to be released;
+    and where nothing shall be held, all that else would be.
     """
 
     install: t.Tuple[str, ...] = ()
@@ -51,7 +52,11 @@ class PackagePlan:
 
 
 def package_plan(
-    present: t.Mapping[str, Package], wanted: t.Mapping[str, str], held: t.Collection[str] = (), hold: bool = True
+    present: t.Mapping[str, Package],
+    wanted: t.Mapping[str, str],
+    held: t.Collection[str] = (),
+    hold: bool = True,
+    release: t.Collection[str] = (),
 ) -> PackagePlan:
     """What has to happen so that one axis is as the lock has it.
 
@@ -59,6 +64,7 @@ def package_plan(
     :arg wanted: full version by name
     :arg held: every name that is held, installed or not
     :arg hold: whether they shall be held
+    :arg release: installed packages that shall not be held any more
     """
     there = {name: package for name, package in present.items() if name in wanted}
     install = [name for name in wanted if not _as_wanted(there.get(name), wanted[name])]
@@ -71,11 +77,13 @@ def package_plan(
     ]
     unheld = [name for name in members if not present[name].held] + [name for name in install if name not in present]
     stale = [name for name in held if name not in present and name not in wanted and _same_axis(name, wanted)]
+    freed = [name for name in release if name not in members] if hold else [*members, *release]
+    stale += [name for name in freed if name in present and present[name].held and name not in left]
     return PackagePlan(
         tuple(sorted(install)),
         tuple(sorted(left)),
         tuple(sorted(set(unheld))) if hold else (),
-        tuple(sorted(stale)),
+        tuple(sorted(set(stale))),
     )
 
 
@@ -129,7 +137,8 @@ def told(plan: PackagePlan, present: t.Mapping[str, Package], wanted: t.Mapping[
     changes = {}
     for name in plan.install:
         package, version = present.get(name), wanted[name]
-        hold = " and hold it" if name in plan.hold or (package and package.held) else ""
+        kept = package is not None and package.held and name not in plan.release
+        hold = " and hold it" if name in plan.hold or kept else ""
         if package is None:
             changes[name] = "%s: install %s%s" % (name, version, hold)
         elif package.version != version:
@@ -145,7 +154,8 @@ def told(plan: PackagePlan, present: t.Mapping[str, Package], wanted: t.Mapping[
         if name not in changes:
             changes[name] = "%s: hold %s" % (name, present[name].version)
     for name in plan.release:
-        changes[name] = "%s: is not installed; release its hold" % name
+        if name not in changes:
+            changes[name] = "%s: %srelease its hold" % (name, "" if name in present else "is not installed; ")
     return [changes[name] for name in sorted(changes)]
 
 

@@ -107,6 +107,10 @@ evidence:
     kept_packages:
       description: Reading of the package files that are kept for going back, and of the packages of the lock before.
       type: dict
+    own_holds:
+      description: Reading of the packages that this collection has held, whether or not they still are.
+      type: dict
+      sample: {"error": null, "value": ["docker-ce", "libcuda1"]}
     modules_loaded:
       description: Reading of the kernel modules that drive a GPU, or keep the NVIDIA driver from it.
       type: dict

@@ -22,7 +22,8 @@ description:
     of another flavour or build (DKMS, precompiled) is removed too, of whatever version. Whatever else
     would be removed must be in O(may_remove), and a package that somebody else holds is not moved.
   - Every installed part of the driver is held with it, also those that O(packages) does not name. A hold on a package
-    of the same axis that is neither wanted nor installed is released.
+    of the same axis that is neither wanted nor installed is released. Names of packages that this module has held are
+    kept in C(/var/lib/goldennode/holds.json).
   - Everything is downloaded before dpkg begins, within a time limit. A package whose version no repository has any more
     is installed from the file that was kept when it was installed first.
   - A failure says cause and fix and in which state the node is. Nothing is forced, unheld or trusted to get over it.
@@ -45,9 +46,19 @@ options:
     type: dict
     required: true
   hold:
-    description: Whether the packages are held at these versions.
+    description:
+      - Whether the packages, and with them every installed part of the driver, are held at these versions. With
+        V(false) such holds are released, whoever has set them.
     type: bool
     default: true
+  release:
+    description:
+      - Names of installed packages that shall not be held any more, of whatever axis. Those of O(packages), and parts
+        of their driver, stay held. A package of a single kernel is marked as automatically installed too, so that
+        C(apt-get autoremove) may remove it, as soon as it is neither the running kernel nor one of the newest two.
+    type: list
+    elements: str
+    default: []
   may_remove:
     description:
       - Names of packages, not part of the set, that may be removed when the set cannot be installed beside them.
@@ -146,6 +157,7 @@ def main() -> None:
         argument_spec={
             "packages": {"type": "dict", "required": True},
             "hold": {"type": "bool", "default": True},
+            "release": {"type": "list", "elements": "str", "default": []},
             "may_remove": {"type": "list", "elements": "str", "default": []},
             "keep": {"type": "dict"},
             "dkms": {
@@ -173,7 +185,13 @@ def main() -> None:
     manager = Apt(system, given["lock_timeout"], given["index_timeout"], given["timeout"], given["index_valid"])
     dkms = package_set.Dkms(**given["dkms"]) if given["dkms"] else None
     request = package_set.Request(
-        given["packages"], given["hold"], tuple(given["may_remove"]), given["keep"], dkms, given["driver"]
+        given["packages"],
+        given["hold"],
+        tuple(given["may_remove"]),
+        given["keep"],
+        dkms,
+        given["driver"],
+        tuple(given["release"]),
     )
     try:
         outcome = package_set.apply(system, manager, request, given["timeout"], module.check_mode)

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
+from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import packages as wanted_packages
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
 from ansible_collections.goldennode.gpu.plugins.module_utils.lock import lock_id
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
@@ -194,6 +195,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         pci=Reading(_pci(profile)),
         packages=Reading(_packages(want, nvswitch=profile == "h100x8")),
         sources=Reading(_sources(want)),
+        own_holds=Reading(tuple(sorted(wanted_packages(want, _pci(profile))))),
         kept_packages=Reading(_kept(want, nvswitch=profile == "h100x8")),
         modules_loaded=Reading(("nvidia", "nvidia_uvm")),
         driver=Reading(DriverLoaded(driver, want.lock["driver"]["flavour"])),
@@ -273,6 +275,7 @@ def cheap(full: Evidence) -> Evidence:
         "packages",
         "sources",
         "kept_packages",
+        "own_holds",
         "modules_loaded",
         "driver",
         "driver_params",

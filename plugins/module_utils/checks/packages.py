@@ -9,7 +9,7 @@ import typing as t
 
 from .. import node_sources
 from ..model import AptSource, Desired, Evidence, Finding, Package, Platform
-from ..package_names import is_other_module, moves_with, of_another_driver, pinned_by
+from ..package_names import axis_of, bare, is_other_module, moves_with, of_another_driver, pinned_by
 from ..parse import apt_sources
 from . import wanted
 from .outcome import all_passed, failed, passed
@@ -104,7 +104,8 @@ def _version_problem(name: str, version: str, there: t.Optional[Package]) -> t.I
 
 def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     """Every package of the lock, and every other part of the driver that is installed: a hold of the metapackage alone
-    lets an upgrade move the libraries below it.
+    lets an upgrade move the libraries below it. A hold of ours on anything else lets no upgrade move it, nor anybody
+    clear it up: the kernel of the lock before, or any where kernel_pin is false.
     """
     want, there = _want(desired, evidence), evidence.packages.value or {}
     driver = wanted.driver_version(desired)
@@ -122,12 +123,44 @@ def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) 
         )
         for name in free
     ]
+    problems += [
+        failed(
+            name,
+            expected="not held",
+            actual="held",
+            cause="A run has held %s, and nothing wants it held any more: apt neither upgrades nor removes it." % name,
+            fix=RUN_SITE,
+            repair="roles",
+        )
+        for name in needless_holds(desired, evidence)
+    ]
     return all_passed(problems, "every package of the lock and of the driver's set that is installed is held")
+
+
+def needless_holds(desired: Desired, evidence: Evidence) -> t.List[str]:
+    """Installed packages that this collection holds, that are not to be held, and that no run is to remove. A fabric
+    manager is none: it works with one version of the driver only, whether or not a lock names it.
+    """
+    want, there = _want(desired, evidence), evidence.packages.value or {}
+    driver = wanted.driver_version(desired)
+    held = {name: there[name] for name in evidence.own_holds.value or () if name in there and there[name].held}
+    return [
+        name
+        for name, package in sorted(held.items())
+        if not _is_held(name, package, want, driver)
+        and not _goes(name, package, want, driver)
+        and axis_of(bare(name)) != "fabric_manager"
+    ]
 
 
 def _is_held(name: str, package: Package, want: t.Mapping[str, str], driver: str) -> bool:
     """Whether an installed package is to be held. What is to be removed is not."""
     return name in want or (moves_with(name, package.version, driver) and not is_other_module(name, want))
+
+
+def _goes(name: str, package: Package, want: t.Mapping[str, str], driver: str) -> bool:
+    """Whether an installed package is in the way of the lock's driver, and so a finding of ``complete_set``."""
+    return name not in want and (of_another_driver(name, package.version, driver) or is_other_module(name, want))
 
 
 def kept(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

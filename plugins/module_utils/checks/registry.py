@@ -42,6 +42,7 @@ CHEAP = frozenset(
         "packages",
         "sources",
         "kept_packages",
+        "own_holds",
         "modules_loaded",
         "driver",
         "driver_params",
@@ -95,7 +96,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("packages.files", files.packages, ("files",)),
     Check("packages.versions", packages.versions, ("packages", "pci")),
     Check("packages.set", packages.complete_set, ("packages", "pci")),
-    Check("packages.holds", packages.holds, ("packages", "pci")),
+    Check("packages.holds", packages.holds, ("packages", "own_holds", "pci")),
     Check("packages.kept", packages.kept, ("kept_packages", "pci"), required=False),
     Check("host_driver.kernel", host_driver.kernel, ("boot", "packages")),
     # Not for the local fact: an ordinary user may gather facts, and must not read a password out of grub.cfg.

@@ -88,6 +88,7 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, 
     """Read directly while the commands run."""
     jobs: t.Dict[str, Job] = {
         "kept_packages": lambda: packages.kept(host),
+        "own_holds": lambda: packages.own_holds(host),
         "modules_loaded": lambda: kernel.modules_loaded(host, _blacklisted(desired)),
         "driver": lambda: kernel.driver(host),
         "driver_params": lambda: kernel.driver_params(host),

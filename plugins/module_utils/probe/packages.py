@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, KeptPackages, Package, Reading
-from ..package_names import DRIVER_GLOBS
+from ..package_names import DRIVER_GLOBS, bare
 from ..parse import dpkg, kept_packages
+from ..parse import own_holds as record
 from .host import Host
 
 _PREVIOUS = "/var/lib/goldennode/previous.json"
@@ -39,7 +40,14 @@ def packages(host: Host, desired: t.Optional[Desired]) -> Reading[t.Dict[str, Pa
         return Reading.unknown(
             command.error or "dpkg-query ended with code %s: %s" % (command.rc, command.stderr.strip())
         )
-    return dpkg.parse(command.stdout, set(PATTERNS) | locked(desired))
+    ours = own_holds(host).value or ()
+    return dpkg.parse(command.stdout, {*PATTERNS, *locked(desired), *(bare(name) for name in ours)})
+
+
+def own_holds(host: Host) -> Reading[t.Tuple[str, ...]]:
+    """Packages whose holds this collection has set; none where it has recorded none."""
+    text = host.read(record.PATH)
+    return Reading(record.parse(text.value)) if text.known else Reading.unknown(text.error or "")
 
 
 def kept(host: Host) -> Reading[KeptPackages]:

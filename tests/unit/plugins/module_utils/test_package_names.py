@@ -209,3 +209,36 @@ PRECOMPILED = ("linux-modules-nvidia-580-server-6.8.0-90-generic", "linux-signat
 )
 def test_a_kernel_module_of_another_make(name, wanted, other):
     assert package_names.is_other_module(name, wanted) is other
+
+
+@pytest.mark.parametrize(
+    ("name", "one"),
+    [
+        ("linux-image-6.12.57+deb13-amd64", True),
+        ("linux-headers-6.1.0-13-common", True),
+        ("linux-modules-6.8.0-90-generic", True),
+        ("linux-kbuild-6.1", True),
+        ("linux-hwe-6.14-headers-6.14.0-35", True),
+        ("linux-modules-nvidia-580-server-6.8.0-90-generic", True),
+        ("linux-image-amd64", False),
+        ("linux-image-generic-hwe-24.04", False),
+        ("linux-modules-nvidia-580-server-generic", False),
+        ("nvidia-dkms-580", False),
+    ],
+)
+def test_what_is_made_for_one_kernel(name, one):
+    assert package_names.is_of_one_kernel(name) is one
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "moves"),
+    [
+        ("libnvcuvid1", "580.159.03-1", True),
+        ("libnvcuvid1", "570.211.01-1", False),
+        ("nvidia-settings", "550.54.14-1", False),
+        ("linux-modules-nvidia-580-server-generic", "6.8.0-90.91", True),
+        ("linux-modules-nvidia-580-server-6.8.0-88-generic", "6.8.0-88.89", False),
+    ],
+)
+def test_what_moves_with_the_driver(name, version, moves):
+    assert package_names.moves_with(name, version, "580.159.03") is moves

@@ -19,6 +19,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import package_apt,
 from ansible_collections.goldennode.gpu.plugins.module_utils.kept_packages import SPARE
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_apt import INDEX_RECORD, Apt
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_set import Dkms, PackageSetError, Request
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import own_holds as own_record
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
 from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
@@ -269,7 +270,7 @@ def refused(node, packages, **options):
     return str(caught.value)
 
 
-CHANGING = ("update", "install", "hold", "unhold", "--configure", "download")
+CHANGING = ("update", "install", "hold", "unhold", "auto", "--configure", "download")
 
 
 def changing(node):
@@ -318,6 +319,91 @@ def test_only_a_hold_is_missing(node):
 def test_without_hold_nothing_is_held(node):
     apply(node, SET_A, hold=False)
     assert node.held() == []
+
+
+def test_without_hold_what_is_held_of_the_set_is_released_and_nothing_else(node):
+    node.have(dict(SET_A, libnvcuvid1=A, vim="1"))
+    told = apply(node, SET_A, hold=False, check_mode=True)
+    done = apply(node, SET_A, hold=False)
+    assert node.held() == ["vim"]
+    assert done.changes == tuple("%s: release its hold" % name for name in sorted([*NAMES, "libnvcuvid1"]))
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert not apply(node, SET_A, hold=False).changed
+
+
+def test_without_hold_what_moves_is_not_said_to_be_held(node):
+    node.have(SET_A)
+    assert apply(node, SET_B, hold=False).changes[0] == "libcuda1: %s -> %s" % (A, B)
+    assert node.held() == []
+
+
+# --- holds of an earlier lock -------------------------------------------------------------------------------------
+
+OLD_KERNEL = {"linux-image-6.12.48+deb13-amd64": "6.12.48-1", "linux-kbuild-6.12.48+deb13": "6.12.48-1"}
+NEW_KERNEL = {"linux-image-%s" % KERNEL: "6.12.57-1", "linux-image-amd64": "6.12.57-1"}
+
+
+def own_holds(node):
+    return own_record.parse(node.read(own_record.PATH).value)
+
+
+def test_the_kernel_before_stays_and_may_be_cleared_up(node):
+    node.repository.update({name: [version] for name, version in {**OLD_KERNEL, **NEW_KERNEL}.items()})
+    apply(node, OLD_KERNEL)
+    assert own_holds(node) == tuple(OLD_KERNEL)
+    told = apply(node, NEW_KERNEL, release=tuple(OLD_KERNEL), check_mode=True)
+    done = apply(node, NEW_KERNEL, release=tuple(OLD_KERNEL))
+    assert (told.before, told.after, told.changed) == (done.before, done.after, done.changed)
+    assert {"%s: release its hold" % name for name in OLD_KERNEL} <= set(done.changes)
+    assert node.versions() == {**OLD_KERNEL, **NEW_KERNEL}
+    assert node.held() == list(own_holds(node)) == sorted(NEW_KERNEL)
+    assert [c for c in changing(node) if "apt-mark" in c] == [
+        "apt-mark hold %s" % " ".join(sorted(NEW_KERNEL)),
+        "apt-mark auto %s" % " ".join(OLD_KERNEL),
+        "apt-mark unhold %s" % " ".join(OLD_KERNEL),
+    ]
+    assert not apply(node, NEW_KERNEL, release=tuple(OLD_KERNEL)).changed
+    assert changing(node) == []
+
+
+def test_a_kernel_that_is_not_pinned_any_more_is_released(node):
+    """The metapackage brings kernels, and stays as asked for as it was."""
+    node.have(NEW_KERNEL)
+    assert apply(node, {}, release=tuple(NEW_KERNEL)).changes == tuple(
+        "%s: release its hold" % name for name in sorted(NEW_KERNEL)
+    )
+    assert node.held() == []
+    assert node.did("auto") == ["apt-mark auto linux-image-%s" % KERNEL]
+    assert not apply(node, {}, release=tuple(NEW_KERNEL)).changed
+
+
+def test_what_is_wanted_is_not_released_whoever_asks(node):
+    node.have(dict(SET_A, libnvcuvid1=A))
+    assert not apply(node, SET_A, release=("libcuda1", "libnvcuvid1", "not-there")).changed
+    assert "libcuda1" in node.held()
+
+
+def test_only_what_this_collection_has_held_is_recorded_as_its_own(node):
+    node.have({"libcuda1": A})
+    node.have({"nvidia-smi": A}, held=False)
+    apply(node, SET_A)
+    assert own_holds(node) == ("nvidia-kernel-open-dkms", "nvidia-smi")
+
+
+def test_a_hold_that_died_on_its_way_is_known_as_ours(node):
+    node.fails["apt-mark hold"] = "hang"
+    refused(node, SET_A)
+    assert own_holds(node) == tuple(sorted(NAMES))
+
+
+def test_a_release_that_fails_says_so_and_the_next_run_goes_on(node):
+    node.have(NEW_KERNEL)
+    node.fails["apt-mark unhold"] = (1, "E: something\n")
+    message = refused(node, {}, release=("linux-image-amd64",))
+    assert message.startswith("linux-image-amd64 could not be released: ")
+    assert message.endswith("The next run goes on from there.")
+    node.fails.clear()
+    assert apply(node, {}, release=("linux-image-amd64",)).changed
 
 
 def test_an_epoch_is_part_of_the_version(node):

@@ -10,7 +10,13 @@ import typing as t
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import FileState, ManagedFile, Package, to_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.plan import file_changes, package_changes
+from ansible_collections.goldennode.gpu.plugins.module_utils.plan import (
+    PackagePlan,
+    file_changes,
+    package_changes,
+    package_plan,
+    told,
+)
 
 NAME, VERSION = "nvidia-container-toolkit", "1.20.0-1"
 
@@ -68,6 +74,13 @@ def test_a_module_of_another_make_goes_and_is_not_said_to_move_along() -> None:
         Package("nvidia-kernel-open-dkms", "580.159.03-1", held=True), Package("nvidia-kernel-dkms", "580.159.03-1")
     )
     assert package_changes(there, wanted) == ["nvidia-kernel-dkms: 580.159.03-1 goes"]
+
+
+def test_what_is_released_and_moved_is_not_said_to_be_held() -> None:
+    there = {NAME: Package(NAME, "1.19.1-1", held=True), "vim": Package("vim", "2", held=True)}
+    plan = package_plan(there, {NAME: VERSION}, list(there), hold=False)
+    assert plan == PackagePlan(install=(NAME,), release=(NAME,))
+    assert told(plan, there, {NAME: VERSION}) == ["nvidia-container-toolkit: 1.19.1-1 -> 1.20.0-1"]
 
 
 PATH = "/etc/modprobe.d/goldennode-blacklist.conf"

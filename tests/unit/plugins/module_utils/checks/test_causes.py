@@ -296,16 +296,69 @@ def test_a_part_of_the_driver_that_no_lock_names_is_held_too(name: str, version:
         assert only(evidence, "packages.holds").entity == name
 
 
-@pytest.mark.parametrize("held", [True, False])
-def test_precompiled_modules_for_another_kernel_are_no_other_make_and_are_held(held: bool) -> None:
-    module = "linux-modules-nvidia-580-server-open-6.8.0-%d-generic"
-    driver = {"libcuda1": healthy.DRIVER + "-1", module % 90: "6.8.0-90.91"}
-    wanted = healthy.desired("a10", healthy.lock(driver={"packages": driver}))
+MODULE = "linux-modules-nvidia-580-server-open-6.8.0-%d-generic"
+DRIVER = healthy.DRIVER + "-1"
+
+
+def precompiled(*others: Package) -> t.Tuple[Desired, Evidence]:
+    """A node of Ubuntu's names with modules for kernel 90, and other packages."""
+    packages = {"libcuda1": DRIVER, MODULE % 90: "6.8.0-90.91"}
+    wanted = healthy.desired("a10", healthy.lock(driver={"packages": packages, "build": "precompiled"}))
     node = healthy.evidence("a10", wanted)
-    before = Package(module % 88, "6.8.0-88.89", held)
-    evidence = healthy.known(node, packages={**(node.packages.value or {}), before.name: before})
-    assert of(evidence, "packages.set", wanted) == []
-    assert [finding.entity for finding in of(evidence, "packages.holds", wanted)] == ([] if held else [before.name])
+    return wanted, healthy.known(node, packages={**(node.packages.value or {}), **{p.name: p for p in others}})
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_precompiled_modules_for_another_kernel_are_no_other_make(held: bool) -> None:
+    """They are that kernel's, whoever holds them."""
+    wanted, node = precompiled(Package(MODULE % 88, "6.8.0-88.89", held))
+    assert of(node, "packages.set", wanted) == of(node, "packages.holds", wanted) == []
+
+
+OLD_KERNEL = ("linux-headers-6.12.48+deb13-amd64", "linux-image-6.12.48+deb13-amd64")
+
+
+def held_by_us(*names: str, version: str = "6.12.48-1", wanted: Desired = WANTED) -> Evidence:
+    node = healthy.evidence("a10", wanted)
+    packages = {**(node.packages.value or {}), **{name: Package(name, version, held=True) for name in names}}
+    return healthy.known(node, packages=packages, own_holds=(*(node.own_holds.value or ()), *names))
+
+
+def test_the_kernel_of_an_earlier_lock_is_not_held_for_ever() -> None:
+    found = of(held_by_us(*OLD_KERNEL), "packages.holds")
+    assert [(f.entity, f.expected, f.actual, f.repair) for f in found] == [
+        (name, "not held", "held", "roles") for name in OLD_KERNEL
+    ]
+    assert found[0].cause == (
+        "A run has held linux-headers-6.12.48+deb13-amd64, and nothing wants it held any more: apt neither upgrades nor"
+        " removes it."
+    )
+
+
+def test_where_the_kernel_is_not_pinned_any_more_our_holds_of_it_are_too_much() -> None:
+    wanted = healthy.desired("a10", kernel_pin=False)
+    kernels = sorted(wanted.lock["kernel"]["packages"])
+    assert [f.entity for f in of(held_by_us(*kernels, wanted=wanted), "packages.holds", wanted)] == kernels
+
+
+def test_a_hold_of_somebody_else_is_no_business_of_ours() -> None:
+    packages = {**(NODE.packages.value or {}), **{n: Package(n, "6.12.48-1", held=True) for n in OLD_KERNEL}}
+    assert judged(healthy.known(NODE, packages=packages)).golden
+    wanted = healthy.desired("a10", kernel_pin=False)  # the kernel of this very lock, too
+    assert judged(healthy.evidence("a10", wanted), wanted).golden
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("libnvcuvid1", DRIVER),  # a part of the driver that the lock does not name
+        ("nvidia-fabricmanager", DRIVER),
+        ("nvidia-kernel-dkms", DRIVER),  # packages.set says it, and a run removes it
+        ("libnvoptix1", "570.211.01-1"),
+    ],
+)
+def test_what_is_held_with_the_driver_or_goes_with_it_is_not_said_to_be_held_too_much(name: str, version: str) -> None:
+    assert of(held_by_us(name, version=version), "packages.holds") == []
 
 
 def kept(evidence: Evidence, wanted: t.Any = None) -> t.List[Finding]:

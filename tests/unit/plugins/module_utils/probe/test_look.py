@@ -177,6 +177,7 @@ BROKEN_PATHS = [
     ("docker_config", "files", "/etc/docker/daemon.json"),
     ("docker_config_file", "states", "/etc/docker/daemon.json"),
     ("docker_record", "files", "/var/lib/goldennode/docker.json"),
+    ("own_holds", "files", "/var/lib/goldennode/holds.json"),
     ("cdi_specs", "dirs", "/var/run/cdi"),
     ("cdi_specs", "files", "/var/run/cdi/nvidia.yaml"),
     ("files", "states", nodes.BLACKLIST),
@@ -314,6 +315,15 @@ def test_without_time_left_commands_are_unknown_and_files_are_read():
     for reading in evidence.containers.values():
         assert reading.error.endswith("no time left in this look")
     assert evidence.driver.known
+
+
+def test_what_is_held_by_us_is_read_whatever_its_name():
+    node = nodes.Node()
+    assert "bash" not in look(node, nodes.desired(), "fact").packages.value
+    node.capture["files"]["/var/lib/goldennode/holds.json"] = '{"schema": 1, "names": ["bash"]}'
+    found = look(node, nodes.desired(), "fact")
+    assert found.own_holds.value == ("bash",)
+    assert "bash" in found.packages.value
 
 
 def test_a_gpu_without_handle_is_told_beside_the_others():
