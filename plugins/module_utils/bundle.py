@@ -19,6 +19,7 @@ import typing as t
 
 from .model import to_plain
 from .openpgp import fingerprints, normalise
+from .parse.text import without_users
 
 #: Platforms that the collection is meant for, without the architecture.
 PLATFORMS = (
@@ -371,6 +372,8 @@ class _Reader:
             self.problem(
                 path + ".components", list(fields["components"]), "cannot stand beside the suite %s" % flat[0], fix
             )
+        for index, uri in enumerate(fields["uris"]):
+            self._has_no_user("%s.uris[%d]" % (path, index), uri, fields["name"])
         if not flat and not fields.get("components"):
             self.problem(path + ".components", MISSING, "is missing", "Add it, for example components: [main]")
         if not self._says_one_key(path, fields):
@@ -389,6 +392,17 @@ class _Reader:
             fingerprint=fingerprint.upper() if fingerprint else None,
             keyring=keyring,
         )
+
+    def _has_no_user(self, path: str, uri: str, name: str) -> None:
+        """It would stand in a file that everybody on the node may read, in the lock and in reports."""
+        bare = without_users(uri)
+        if bare != uri:
+            machine = "/".join(bare.rpartition("+")[2].split("/")[:3])
+            fix = (
+                "Take user and password out of the address, and write this line on the node into"
+                " /etc/apt/auth.conf.d/%s.conf, mode 0600: machine %s login USER password PASSWORD" % (name, machine)
+            )
+            self.problem(path, bare, "has a user in it, and everybody can read the files that it goes into", fix)
 
     def _says_one_key(self, path: str, fields: t.Mapping[str, t.Any]) -> bool:
         given = [name for name in ("key", "key_file", "keyring") if name in fields]
@@ -512,7 +526,7 @@ def _written(value: t.Any) -> str:
 
 
 def _shown(value: t.Any) -> str:
-    text = repr(value)
+    text = without_users(repr(value))
     return text if len(text) <= 120 else text[:117] + "..."
 
 

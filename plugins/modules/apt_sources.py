@@ -32,6 +32,8 @@ attributes:
     support: full
   diff_mode:
     support: full
+    details:
+      - User and password of an address are left out.
   platform:
     platforms: debian
 options:
@@ -85,18 +87,19 @@ changes:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.apt_sources import AptSourcesError, Change, set_aside
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse.text import without_users
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
 
 
 def diff_of(change: Change) -> dict[str, str]:
-    """A renamed file has the same text, of which Ansible would show no difference."""
+    """A renamed file has the same text, of which Ansible would show no difference. No text has a password."""
     if change.target:
         return {"prepared": "%s is renamed to %s, which apt ignores\n" % (change.path, change.target)}
     return {
         "before_header": change.path,
         "after_header": change.path,
-        "before": change.before.encode("utf-8", "replace").decode("utf-8"),
-        "after": change.after.encode("utf-8", "replace").decode("utf-8"),
+        "before": without_users(change.before).encode("utf-8", "replace").decode("utf-8"),
+        "after": without_users(change.after).encode("utf-8", "replace").decode("utf-8"),
     }
 
 

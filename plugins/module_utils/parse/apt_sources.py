@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ..model import AptSource
+from .text import without_users
 
 #: How the files of this collection begin.
 MANAGED = "# Managed by goldennode.gpu"
@@ -32,6 +33,8 @@ _BOM = "\ufeff"
 def parse(path: str, text: str, architecture: str) -> t.Tuple[AptSource, ...]:
     """The entries of one file, by its extension, disabled and broken ones too; comments are none.
 
+    An address is without user and password: entries are shown, reported and kept, and compare without these.
+
     :arg architecture: Debian's name of it, which stands for ``$(ARCH)``
     """
     found = _stanzas(path, text) if path.endswith(".sources") else _lines(path, text)
@@ -41,7 +44,8 @@ def parse(path: str, text: str, architecture: str) -> t.Tuple[AptSource, ...]:
 
 def _complete(entry: t.Dict[str, t.Any], architecture: str, managed: bool) -> AptSource:
     for field in ("uris", "suites"):
-        entry[field] = tuple(word.replace("$(ARCH)", architecture) for word in entry.get(field, ()))
+        words = (word.replace("$(ARCH)", architecture) for word in entry.get(field, ()))
+        entry[field] = tuple(without_users(word) for word in words)
     return AptSource(managed=managed, **entry)
 
 
@@ -68,7 +72,7 @@ def _line(said: str) -> t.Dict[str, t.Any]:
         return {"types": ("deb",), "uris": (CDROM,)}
     kind = (said.lstrip(_BOM).split(None, 1) or [said])[0]
     if kind not in _TYPES:
-        return {"broken": "its type %r is not known" % kind[:40]}
+        return {"broken": "its type %r is not known" % without_users(kind)[:40]}
     match = _ENTRY.fullmatch(said.lstrip(_BOM))
     if not match:
         return {"broken": "it has no address and suite"}
@@ -111,7 +115,7 @@ def _stanza(lines: t.Sequence[str]) -> t.Dict[str, t.Any]:
         return {"broken": "it has no %s" % " and no ".join(lacking)}
     strange = [kind for kind in words["types"] if kind not in _TYPES]
     if strange:
-        return {"broken": "its type %r is not known" % strange[0][:40]}
+        return {"broken": "its type %r is not known" % without_users(strange[0])[:40]}
     enabled = fields.get("enabled", "yes").strip().lower() not in _NO
     return {**words, "signed_by": _signed_by(fields.get("signed-by", "")), "enabled": enabled}
 

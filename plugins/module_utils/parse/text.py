@@ -14,6 +14,9 @@ DRIVER_VERSION = r"\d{3,}(?:\.\d+)+"
 _UUID = re.compile(r"^GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _PCI_ADDRESS = re.compile(r"^(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})\.([0-7])$")
 
+#: User and password in front of a host. The last @ counts: people do not always write one in a password as %40.
+_USER = re.compile(r"(?<=://)[^/\s'\"]*@")
+
 
 def first_line(text: str) -> str:
     """The first line that says something, or ""."""
@@ -56,3 +59,8 @@ def colons(number: str) -> str:
     digits = number.replace(":", "").lower()
     digits = digits.rjust(len(digits) + len(digits) % 2, "0")
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+
+
+def without_users(text: str) -> str:
+    """The text with no user and no password in its addresses: what is shown or kept must not have them."""
+    return _USER.sub("", text)

@@ -109,6 +109,28 @@ def test_sound_sources(fields):
 
 
 @pytest.mark.parametrize(
+    ("uri", "shown", "machine"),
+    [
+        ("https://svc:S3cret@mirror.example/nvidia", "https://mirror.example/nvidia", "https://mirror.example"),
+        ("http://svc:S3@cret@m.example:8080/x/y", "http://m.example:8080/x/y", "http://m.example:8080"),
+        ("mirror+https://svc@b.example/list", "mirror+https://b.example/list", "https://b.example"),
+    ],
+)
+def test_a_user_in_an_address_is_refused_with_the_way_out_and_is_not_shown(uri, shown, machine):
+    assert only(source(name="mine", uris=[uri])) == (
+        "platforms.%s.sources[0].uris[0]: '%s' has a user in it, and everybody can read the files that it goes into."
+        " Take user and password out of the address, and write this line on the node into"
+        " /etc/apt/auth.conf.d/mine.conf, mode 0600: machine %s login USER password PASSWORD."
+        % (PLATFORM, shown, machine)
+    )
+
+
+def test_no_message_shows_a_password():
+    found = only(source(uris=["htps://svc:S3cret@mirror.example/x"]))
+    assert "uris[0]: 'htps://mirror.example/x' does not have the form" in found
+
+
+@pytest.mark.parametrize(
     ("axis", "values"),
     [
         ("docker", {"version": "26.1.5+dfsg1", "source": "distro", "containerd": "1.7.24"}),

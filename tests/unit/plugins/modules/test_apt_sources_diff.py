@@ -24,3 +24,13 @@ def test_a_deleted_file_has_no_text_afterwards():
 
 def test_bytes_that_are_no_text_are_shown_as_such():
     assert diff_of(Change(FILE, "edited", (), "caf\udce9\n", "# caf\udce9\n"))["after"] == "# caf?\n"
+
+
+def test_a_diff_shows_no_password():
+    line = "deb https://svc:S3cret@m.example/x /\n"
+    assert diff_of(Change(FILE, "edited", (), line, "# " + line)) == {
+        "before_header": FILE,
+        "after_header": FILE,
+        "before": "deb https://m.example/x /\n",
+        "after": "# deb https://m.example/x /\n",
+    }

@@ -181,6 +181,13 @@ def test_case_039_a_second_entry_of_a_repository_with_another_key_is_set_aside_b
     assert (finding.repair, finding.fix) == ("roles", "Run site.yml on this node. It sets it aside.")
 
 
+def test_a_finding_shows_no_password_of_a_package_source() -> None:
+    line = "deb http://svc:S3cret@vendor.testbed/nvidia/debian13 stable main\n"
+    finding = only(with_source(line), "packages.sources")
+    assert finding.actual == "http://vendor.testbed/nvidia/debian13 stable"
+    assert "S3cret" not in repr(judged(with_source(line))) + repr(with_source(line))
+
+
 def test_a_repository_that_has_left_the_bundle_is_deleted_by_a_run() -> None:
     text = HEADER + "Types: deb\nURIs: http://old.example\nSuites: /\n"
     finding = only(with_source(text, "goldennode-old.sources"), "packages.sources")

@@ -225,3 +225,30 @@ def test_any_text_is_taken():
             assert not [one for one in parse(off, path) if one.enabled], text
             for entry in found:
                 apt_sources.for_packages(text, entry)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/etc/apt/sources.list.d/x.list", "deb https://svc:S3@cret@m.example/x /\n"),
+        (SOURCES, "Types: deb\nURIs: https://svc:S3cret@m.example/x\nSuites: /\n"),
+    ],
+)
+def test_an_address_is_without_user_and_password(path, text):
+    """An entry is shown in the table, and kept in reports and evidence."""
+    (found,) = parse(text, path)
+    assert found.uris == ("https://m.example/x",)
+    assert apt_sources.switched_off(text, [found]).count("cret@") == 1  # of the file itself nothing is lost
+    assert "cret@" in apt_sources.for_packages(text, found)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/etc/apt/sources.list.d/x.list", "https://svc:a-very-long-password-of-more-than-40-letters@m.example/x /\n"),
+        (SOURCES, "Types: https://svc:a-very-long-password-of-40@m.example/x\nURIs: https://m.example/\nSuites: /\n"),
+    ],
+)
+def test_what_is_broken_shows_no_password(path, text):
+    (found,) = parse(text, path)
+    assert found.broken == "its type 'https://m.example/x' is not known"

@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Recorder, Replay, key
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
 
@@ -65,3 +66,24 @@ def test_a_script_counts_by_its_place_and_the_probe_by_no_name():
 def test_a_capture_of_another_schema_is_refused():
     with pytest.raises(ValueError, match="the capture has schema 2; this version reads schema 1"):
         Replay({"schema": 2})
+
+
+class WithPasswords(LocalHost):
+    """Every file of it has an address with a password, and something that is no text."""
+
+    def read_bytes(self, path, limit=0):
+        return Reading(b"deb https://svc:S3cret@m.example/x / # \xff\n")
+
+
+@pytest.mark.parametrize("path", ["/etc/apt/sources.list", "/etc/apt/sources.list.d/x.list"])
+def test_a_capture_has_no_password_of_a_package_source(path):
+    recorder = Recorder(WithPasswords())
+    assert b"S3cret" in recorder.read_bytes(path).value  # whoever asked gets what is there
+    again = Replay(json.loads(json.dumps(recorder.capture())))
+    assert again.read_bytes(path).value == b"deb https://m.example/x / # \xff\n"
+
+
+def test_a_capture_has_other_files_as_they_are():
+    recorder = Recorder(WithPasswords())
+    live = recorder.read_bytes("/x")
+    assert Replay(recorder.capture()).read_bytes("/x") == live
