@@ -14,7 +14,7 @@ import typing as t
 from . import apt_text
 from .kept_packages import Offered
 from .node_sources import address
-from .package_set import Effect, Order, PackageManagerError, Refreshed, State
+from .package_manager import Effect, Order, PackageManagerError, Refreshed, State
 from .parse import apt_errors, apt_sources, dpkg
 from .parse.apt_errors import Trouble
 from .parse.apt_rules import LOCKED, NETWORK, OTHER, SPACE

@@ -18,7 +18,13 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils import package_apt, package_set
 from ansible_collections.goldennode.gpu.plugins.module_utils.kept_packages import SPARE
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_apt import INDEX_RECORD, Apt
-from ansible_collections.goldennode.gpu.plugins.module_utils.package_set import Dkms, PackageSetError, Request
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_dkms import Dkms
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_manager import (
+    Order,
+    PackageManagerError,
+    PackageSetError,
+    Request,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
 from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
@@ -259,7 +265,7 @@ def apply(node, packages, check_mode=False, **options):
 
 
 def refused(node, packages, **options):
-    with pytest.raises((PackageSetError, package_set.PackageManagerError)) as caught:
+    with pytest.raises((PackageSetError, PackageManagerError)) as caught:
         apply(node, packages, **options)
     return str(caught.value)
 
@@ -560,7 +566,7 @@ def test_dpkg_ends_with_an_apt_that_is_ended(node):
     """On a terminal of its own it has a session of its own, and would go on: seen with apt 3.0.4."""
     asked = []
     node.run = lambda argv, timeout, **options: asked.append(argv) or System.run(node, ["true"], 5)
-    Apt(node).install(package_set.Order(SET_A, {}), removes=False)
+    Apt(node).install(Order(SET_A, {}), removes=False)
     assert "Dpkg::Use-Pty=0" in asked[0]
 
 
