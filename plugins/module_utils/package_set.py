@@ -28,7 +28,7 @@ from .package_manager import (
     State,
 )
 from .package_names import axis_of, bare, driver_version_in
-from .package_told import Told, besides, difference, finishing, predicted
+from .package_told import Told, besides, difference, finishing, held, predicted
 from .parse.apt_rules import KEY, SOURCES
 from .parse.kept_packages import DIRECTORY
 from .plan import PackagePlan, driver_version_of, replaceable, told
@@ -79,37 +79,40 @@ class _Run:
     def _predict(self, before: State) -> Outcome:
         plan = self._halfway.plan(before)
         self._told.tell(finishing(before, plan.install))
-        order: t.Optional[Order] = None
-        effect = Effect({}, {})
+        effect: t.Optional[Effect] = None
         if plan.transaction and not before.interrupted and not before.unfinished:
             # Only where the index has everything already: check mode reads none, and before the repositories are
             # written there is nothing to ask.
-            foreseen = self._foreseen(plan)
-            if foreseen:
-                order, effect = foreseen
-                self._refuse(before, order, effect)
-        if order is None:
-            self._told.tell(told(plan, before.packages, self._request.packages))
+            effect = self._foreseen(before, plan)
+        wanted = self._request.packages
+        after = predicted(before, plan, wanted, effect or Effect({}, dict.fromkeys(plan.left, "")))
+        if effect is None:
+            self._told.tell(told(plan, before.packages, wanted))
         else:
-            self._told.tell(told(dataclasses.replace(plan, left=()), before.packages, self._request.packages))
-            self._told.tell(besides(before, plan, order, effect))
+            self._told.tell(told(dataclasses.replace(plan, left=()), before.packages, wanted))
+            self._told.tell(besides(before, after, plan, wanted))
+        last = self._halfway.plan(after)
+        self._told.tell(told(PackagePlan(hold=last.hold, release=last.release), after.packages, wanted))
         dkms = self._request.dkms
         if dkms and not plan.transaction and package_dkms.lacks(self._system, dkms):
             self._told.tell([dkms.task])
-        after = predicted(before, plan, self._request, order, effect)
-        return Outcome(self._told.changes, *difference(before, after))
+        return Outcome(self._told.changes, *difference(before, held(after, last)))
 
-    def _foreseen(self, plan: PackagePlan) -> t.Optional[t.Tuple[Order, Effect]]:
+    def _foreseen(self, before: State, plan: PackagePlan) -> t.Optional[Effect]:
         """None where it cannot be known yet: a version is not in the index, or apt cannot read the node's sources. What
         is in their way a run sets aside before it asks.
         """
         try:
             order, missing = self._order(plan, Refreshed())
-            return None if missing else (order, self._manager.simulate(order))
+            if missing:
+                return None
+            effect = self._manager.simulate(order)
         except PackageManagerError as error:
             if error.trouble.kind == SOURCES:
                 return None
             raise PackageSetError("%s Nothing was changed." % self._words(error)) from error
+        self._refuse(before, order, effect)
+        return effect
 
     # --- the transaction ----------------------------------------------------------------------------------------------
 
@@ -128,8 +131,9 @@ class _Run:
         self._step(lambda: self._manager.fetch(order), unread + "Nothing was changed.")
         self._keep(state)
         self._install(order, effect)
-        self._told.tell(besides(state, plan, order, effect))
-        return self._manager.state()
+        after = self._manager.state()
+        self._told.tell(besides(state, after, plan, self._request.packages))
+        return after
 
     def _order(self, plan: PackagePlan, refreshed: Refreshed) -> t.Tuple[Order, t.Dict[str, t.Tuple[str, ...]]]:
         """The whole set with exact versions, and the packages that cannot be had with the versions that can."""

@@ -9,7 +9,7 @@ import dataclasses
 import typing as t
 
 from .model import Package
-from .package_manager import Effect, Order, Request, State
+from .package_manager import Effect, State
 from .plan import PackagePlan
 
 
@@ -39,29 +39,41 @@ def finishing(state: State, without: t.Collection[str] = ()) -> t.List[str]:
     return found or (["dpkg: finish what was interrupted"] if state.interrupted else [])
 
 
-def besides(state: State, plan: PackagePlan, order: Order, effect: Effect) -> t.List[str]:
-    """What becomes of packages that are not wanted: those that move along, and those that go."""
-    moved = [
-        "%s: %s -> %s, with the wanted driver" % (name, state.packages[name].version, order.packages[name])
-        for name in plan.left
-        if name in order.packages
-    ]
-    return moved + ["%s: remove %s" % item for item in sorted(effect.removes.items())]
+def besides(before: State, after: State, plan: PackagePlan, wanted: t.Collection[str]) -> t.List[str]:
+    """What becomes, or became, of packages that are not wanted: parts of the driver that move along, what the set needs
+    of others, and what goes.
+    """
+    moved, needed, gone = [], [], []
+    for name in sorted({*before.packages, *after.packages} - {*wanted}):
+        old, new = before.packages.get(name), after.packages.get(name)
+        if new is None:
+            gone.append("%s: remove %s" % (name, old.version if old else ""))
+        elif old is None:
+            needed.append("%s: install %s, as the set needs it" % (name, new.version))
+        elif name in plan.left and old.version != new.version:
+            moved.append("%s: %s -> %s, with the wanted driver" % (name, old.version, new.version))
+        elif old.version != new.version:
+            needed.append("%s: %s -> %s, as the set needs it" % (name, old.version, new.version))
+    return moved + needed + gone
 
 
-def predicted(before: State, plan: PackagePlan, request: Request, order: t.Optional[Order], effect: Effect) -> State:
-    packages = dict(before.packages)
-    along = {name: order.packages[name] for name in plan.left if order and name in order.packages}
-    gone = {*effect.removes, *(name for name in plan.left if name not in along)}
-    for name in gone:
-        packages.pop(name, None)
-    for name, version in (*((name, request.packages[name]) for name in plan.install), *along.items()):
+def predicted(before: State, plan: PackagePlan, wanted: t.Mapping[str, str], effect: Effect) -> State:
+    """What the transaction leaves, before anything is held: what a run reads from the node then."""
+    packages = {name: package for name, package in before.packages.items() if name not in effect.removes}
+    installs = {**effect.installs, **{name: wanted[name] for name in plan.install}}
+    for name, version in installs.items():
         there = before.packages.get(name)
-        packages[name] = Package(name, version, request.hold or (there is not None and there.held))
-    for name in plan.hold:
-        if name in packages:
-            packages[name] = dataclasses.replace(packages[name], held=True)
-    return State(packages, before.held - frozenset(plan.release) - gone)
+        packages[name] = Package(name, version, there is not None and there.held)
+    return State(packages, before.held - {*effect.removes})
+
+
+def held(state: State, plan: PackagePlan) -> State:
+    """The same, with holds set and released by ``plan``."""
+    packages = {
+        name: dataclasses.replace(package, held=package.held or name in plan.hold)
+        for name, package in state.packages.items()
+    }
+    return State(packages, state.held - {*plan.release})
 
 
 def difference(before: State, after: State) -> t.Tuple[str, str]:

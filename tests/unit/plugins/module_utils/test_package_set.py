@@ -745,6 +745,28 @@ def test_check_mode_knows_what_moves_along_and_what_goes(node):
     assert "libnvoptix1" not in told.after
 
 
+def test_what_the_set_needs_of_others_is_told_in_check_mode_and_after(node):
+    node.have({"libc6": "2.41-12"}, held=False)
+    node.moves = {"libc6": "2.41-13", "gcc-14": "14.2-19"}
+    told = apply(node, SET_A, check_mode=True)
+    done = apply(node, SET_A)
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert told.changes[-2:] == (
+        "gcc-14: install 14.2-19, as the set needs it",
+        "libc6: 2.41-12 -> 2.41-13, as the set needs it",
+    )
+    assert told.before == "libc6: 2.41-12\n"
+    assert told.after.startswith("gcc-14: 14.2-19\nlibc6: 2.41-13\n")
+
+
+def test_a_new_part_of_the_driver_that_the_set_needs_is_held_in_check_mode_and_after(node):
+    node.moves = {"libnvidia-gpucomp": A}
+    told = apply(node, SET_A, check_mode=True)
+    done = apply(node, SET_A)
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert "libnvidia-gpucomp: %s, held\n" % A in told.after
+
+
 def test_check_mode_before_the_repositories_are_there(node):
     node.repository.clear()
     assert apply(node, SET_A, check_mode=True).changes == tuple("%s: install %s and hold it" % (n, A) for n in NAMES)
