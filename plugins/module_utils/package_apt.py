@@ -96,7 +96,11 @@ class Apt:
         except PackageManagerError as error:
             if error.trouble.kind == LOCKED:
                 raise
-            return Refreshed(True, error.trouble, self._concerns_own(error, sources))
+            own = apt_errors.concerning(error.output, _is_own(sources))
+            if own is None:
+                return Refreshed(True, error.trouble)
+            trouble = apt_errors.explain(own, "apt-get update") if own else error.trouble
+            return Refreshed(True, trouble, own=True)
         record = json.dumps({"sources": digest, "at": self._system.now()}) + "\n"
         self._system.write(INDEX_RECORD, record.encode("utf-8"))
         return Refreshed(True)
@@ -114,15 +118,6 @@ class Apt:
             return bool(record["sources"] == digest and 0 <= age < self._index_valid)
         except (ValueError, KeyError, TypeError):
             return False
-
-    @staticmethod
-    def _concerns_own(error: PackageManagerError, sources: t.Mapping[str, str]) -> bool:
-        """Whether a repository of the lock is among those that failed; also where apt does not say which."""
-        named = apt_errors.repositories(error.output)
-        own = [apt_sources.parse(path, text, "") for path, text in sources.items() if _OWN_SOURCES in path]
-        # apt's words lack the user and the password that an address may have.
-        addresses = [address(uri) + "/" for entries in own for entry in entries for uri in entry.uris]
-        return not named or any((address(name) + "/").startswith(one) for name in named for one in addresses)
 
     def offers(self, names: t.Iterable[str]) -> t.Dict[str, t.Tuple[str, ...]]:
         asked = sorted(set(names))
@@ -208,6 +203,14 @@ class Apt:
         """:arg options: further ones for env"""
         proxies = ["%s=%s" % (name, os.environ[name]) for name in _PROXIES if name in os.environ]
         return self._system.run(["env", *options, *_ENVIRONMENT, *proxies, *argv], timeout)
+
+
+def _is_own(sources: t.Mapping[str, str]) -> t.Callable[[str], bool]:
+    """Whether an address that apt prints is of a repository of the lock."""
+    own = [apt_sources.parse(path, text, "") for path, text in sources.items() if _OWN_SOURCES in path]
+    # apt's words lack the user and the password that an address may have.
+    addresses = tuple(address(uri) + "/" for entries in own for entry in entries for uri in entry.uris)
+    return lambda name: (address(name) + "/").startswith(addresses)
 
 
 def _words(order: Order) -> t.List[str]:

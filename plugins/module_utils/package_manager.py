@@ -61,7 +61,9 @@ class Effect:
 
 @dataclasses.dataclass(frozen=True)
 class Refreshed:
-    """``read``: the index was read just now. ``trouble``: what some repository had against it."""
+    """``read``: the index was read just now. ``trouble``: what some repository had against it; where the lock's own are
+    among those that failed, only what they had.
+    """
 
     read: bool = False
     trouble: t.Optional[Trouble] = None

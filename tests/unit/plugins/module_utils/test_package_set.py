@@ -409,6 +409,27 @@ def test_a_refused_key_ends_the_run_though_an_older_index_is_there(node):
     assert apply(node, SET_A).warnings  # somebody else's repository
 
 
+OTHERS_KEY = (
+    "W: GPG error: http://mine.example stable InRelease: The following signatures couldn't be verified because the"
+    " public key is not available: NO_PUBKEY 1234567890ABCDEF\n"
+    "E: The repository 'http://mine.example stable InRelease' is not signed.\n"
+)
+
+
+def test_anothers_bad_key_beside_our_dead_repository_does_not_end_the_run(node):
+    node.fails["apt-get update"] = (100, UNREACHABLE + OTHERS_KEY)
+    assert apply(node, SET_A).warnings == (
+        "Some repository could not be read: the server cannot be reached from this node (apt says: Failed to fetch"
+        " http://vendor.testbed/nvidia/dists/stable/InRelease Could not connect to vendor.testbed:80)",
+    )
+
+
+def test_our_bad_key_is_blamed_on_us_whatever_else_fails(node):
+    ours = OTHERS_KEY.replace("mine.example", "vendor.testbed/nvidia").replace("1234567890", "FEDCBA9876")
+    node.fails["apt-get update"] = (100, OTHERS_KEY + ours)
+    assert "key FEDCBA9876ABCDEF of repository http://vendor.testbed/nvidia (apt says" in refused(node, SET_A)
+
+
 def test_a_repository_with_a_password_is_known_by_the_address_that_apt_prints(node):
     """Seen with apt 3.0.4: user and password are left out of what it says."""
     path = "/etc/apt/sources.list.d/goldennode-nvidia.sources"
