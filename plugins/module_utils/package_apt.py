@@ -37,7 +37,10 @@ _JOURNAL = "/var/lib/dpkg/updates"
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 #: Nothing asks, and nothing restarts services: that is done by consent, in its place.
 _ENVIRONMENT = ("DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_SUSPEND=1")
-#: A server that says nothing is given up; one that says little is ended by the limit for the whole command.
+#: A server that says nothing is given up; one that says little is ended by the limit for the whole command. Installing
+#: has them too, for what somebody has cleaned away since it was fetched. It cannot have --no-download, with which apt
+#: 2.6.1 takes no package from a file, of the kept ones or of a repository on the node ("Pathname to install is not
+#: absolute"); a method that is disabled ends apt also where a kept file would do.
 _NETWORK = ("-o", "Acquire::http::Timeout=30", "-o", "Acquire::https::Timeout=30", "-o", "Acquire::Retries=1")
 _EXACT = ("--yes", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages")
 _CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
@@ -140,9 +143,15 @@ class Apt:
             cause = "the disk is full: /usr has %d MB free, and the packages take %d MB" % (free / 1e6, needed / 1e6)
             raise PackageManagerError(Trouble(SPACE, cause, "Make room on the node: apt-get clean, docker image prune"))
 
-    def install(self, order: Order, removes: bool) -> str:
-        options = [*_EXACT, *_CONFFILES, *_NO_TERMINAL, *([] if removes else ["--no-remove"])]
-        command = self._change(["apt-get", *options, "install", *_words(order)], self._timeout)
+    def install(self, order: Order, consent: t.Callable[[Effect], None]) -> str:
+        def once() -> Command:
+            # Always, since it costs about a second: fetching and waiting for another apt take minutes.
+            effect = self.simulate(order)
+            consent(effect)
+            options = [*_EXACT, *_CONFFILES, *_NO_TERMINAL, *_NETWORK, *([] if effect.removes else ["--no-remove"])]
+            return self._checked(["apt-get", *options, "install", *_words(order)], self._timeout)
+
+        command = self._waiting(once)
         return command.stdout + command.stderr
 
     def hold(self, names: t.Sequence[str]) -> None:
@@ -177,11 +186,14 @@ class Apt:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _change(self, argv: t.Sequence[str], timeout: float) -> Command:
-        """A command that needs the package manager's lock: wait for whoever has it, as long as that is allowed."""
+        return self._waiting(lambda: self._checked(argv, timeout))
+
+    def _waiting(self, call: t.Callable[[], Command]) -> Command:
+        """What needs the package manager's lock: wait for whoever has it, as long as that is allowed."""
         end = self._system.monotonic() + self._lock_timeout
         while True:
             try:
-                return self._checked(argv, timeout)
+                return call()
             except PackageManagerError as error:
                 if error.trouble.kind != LOCKED or self._system.monotonic() + _LOCK_POLL > end:
                     raise

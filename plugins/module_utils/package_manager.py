@@ -89,8 +89,12 @@ class Manager(t.Protocol):
     def fetch(self, order: Order) -> None:
         """Download everything, and see that there is room for it."""
 
-    def install(self, order: Order, removes: bool) -> str:
-        """Do it without the network; ``removes``: whether it may remove anything. Returns what it printed."""
+    def install(self, order: Order, consent: t.Callable[[Effect], None]) -> str:
+        """Do it, with what was fetched. Returns what it printed.
+
+        :arg consent: raises where the effect may not be; asked directly before each attempt, as another process may
+            have changed the node since it was found out first
+        """
 
     def hold(self, names: t.Sequence[str]) -> None: ...
 

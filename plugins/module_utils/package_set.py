@@ -126,11 +126,11 @@ class _Run:
             raise PackageSetError(self._cannot_be_had(missing, refreshed))
         if refreshed.trouble:
             self._told.warnings.append("Some repository could not be read: %s" % refreshed.trouble.cause)
-        effect = self._effect(state, order)
+        self._refuse(state, order, self._step(lambda: self._manager.simulate(order), "Nothing was changed."))
         unread = "Before that, the index: %s. " % refreshed.trouble.cause if refreshed.trouble else ""
         self._step(lambda: self._manager.fetch(order), unread + "Nothing was changed.")
         self._keep(state)
-        self._install(order, effect)
+        self._install(order)
         after = self._manager.state()
         self._told.tell(besides(state, after, plan, self._request.packages))
         return after
@@ -166,12 +166,6 @@ class _Run:
             return twin
         driver = driver_version_of(self._request.packages)
         return next((version for version in offered if driver_version_in(version) == driver), None)
-
-    def _effect(self, state: State, order: Order) -> Effect:
-        """What it would do, found out before anything is done."""
-        effect: Effect = self._step(lambda: self._manager.simulate(order), "Nothing was changed.")
-        self._refuse(state, order, effect)
-        return effect
 
     def _refuse(self, state: State, order: Order, effect: Effect) -> None:
         """What nobody asked for is refused."""
@@ -261,10 +255,10 @@ class _Run:
         wanted = list(dict.fromkeys((*self._request.packages.items(), *there)))
         self._told.warnings += self._store.keep(self._manager, wanted, self._request.keep)
 
-    def _install(self, order: Order, effect: Effect) -> None:
+    def _install(self, order: Order) -> None:
         failure: t.Optional[PackageManagerError] = None
         try:
-            self._manager.install(order, bool(effect.removes))
+            self._manager.install(order, lambda effect: self._refuse(self._manager.state(), order, effect))
         except PackageManagerError as error:
             failure = error
         if failure is None:

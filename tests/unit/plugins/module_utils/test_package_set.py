@@ -587,8 +587,58 @@ def test_dpkg_ends_with_an_apt_that_is_ended(node):
     """On a terminal of its own it has a session of its own, and would go on: seen with apt 3.0.4."""
     asked = []
     node.run = lambda argv, timeout, **options: asked.append(argv) or System.run(node, ["true"], 5)
-    Apt(node).install(Order(SET_A, {}), removes=False)
-    assert "Dpkg::Use-Pty=0" in asked[0]
+    Apt(node).install(Order(SET_A, {}), lambda effect: None)
+    assert "Dpkg::Use-Pty=0" in asked[-1]
+
+
+def meanwhile(node, command, change):
+    """Let another process change the node directly after the first ``command`` that finds the lock free."""
+    real = node.run
+
+    def run(argv, timeout, **options):
+        answer = real(argv, timeout, **options)
+        if command in node.commands[-1] and answer.rc == 0:
+            node.run = real
+            change()
+        return answer
+
+    node.run = run
+
+
+def test_a_hold_that_is_set_while_packages_are_fetched_is_kept(node):
+    node.have({"libfoo": "1"}, held=False)
+    node.moves = {"libfoo": "2"}
+    meanwhile(node, "--download-only", lambda: node.have({"libfoo": "1"}))
+    message = refused(node, SET_A)
+    assert "would also move libfoo to 2, which somebody holds on this node. Nothing was changed." in message
+    assert node.versions() == {"libfoo": "1"}
+
+
+def test_what_another_apt_installs_while_it_is_waited_for_is_not_removed(node):
+    """One removal was foreseen, so apt itself would refuse no other."""
+    node.have({"nvidia-kernel-dkms": A})
+    node.conflicts["nvidia-kernel-open-dkms"] = ["nvidia-kernel-dkms", "cuda-samples"]
+    meanwhile(node, "--download-only", lambda: setattr(node, "locked", 2))
+    sleep = node.sleep
+
+    def slept(seconds):
+        sleep(seconds)
+        node.have({"cuda-samples": "12.4"}, held=False)
+
+    node.sleep = slept
+    message = refused(node, SET_A)
+    assert "would also remove cuda-samples 12.4. Nothing was changed." in message
+    assert node.versions() == {"cuda-samples": "12.4", "nvidia-kernel-dkms": A}
+
+
+def test_what_was_cleaned_away_since_it_was_fetched_comes_within_the_limits_of_fetching(node):
+    asked = []
+    real = node.run
+    node.run = lambda argv, timeout, **options: asked.append(argv) or real(argv, timeout, **options)
+    apply(node, SET_A)
+    (transaction,) = [c for c in asked if "install" in c and not {"--download-only", "--simulate"} & set(c)]
+    assert {"Acquire::http::Timeout=30", "Acquire::https::Timeout=30", "Acquire::Retries=1"} <= set(transaction)
+    assert "--no-download" not in transaction  # it takes no kept file: seen with apt 2.6.1
 
 
 def test_another_apt_that_does_not_end_is_named(node):
