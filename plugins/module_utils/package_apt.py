@@ -14,7 +14,7 @@ import typing as t
 from . import apt_text
 from .kept_packages import Offered
 from .node_sources import address
-from .package_set import Effect, Order, PackageManagerError, Refreshed, State
+from .package_manager import Effect, Order, PackageManagerError, Refreshed, State
 from .parse import apt_errors, apt_sources, dpkg
 from .parse.apt_errors import Trouble
 from .parse.apt_rules import LOCKED, NETWORK, OTHER, SPACE
@@ -37,7 +37,10 @@ _JOURNAL = "/var/lib/dpkg/updates"
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 #: Nothing asks, and nothing restarts services: that is done by consent, in its place.
 _ENVIRONMENT = ("DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_SUSPEND=1")
-#: A server that says nothing is given up; one that says little is ended by the limit for the whole command.
+#: A server that says nothing is given up; one that says little is ended by the limit for the whole command. Installing
+#: has them too, for what somebody has cleaned away since it was fetched. It cannot have --no-download, with which apt
+#: 2.6.1 takes no package from a file, of the kept ones or of a repository on the node ("Pathname to install is not
+#: absolute"); a method that is disabled ends apt also where a kept file would do.
 _NETWORK = ("-o", "Acquire::http::Timeout=30", "-o", "Acquire::https::Timeout=30", "-o", "Acquire::Retries=1")
 _EXACT = ("--yes", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages")
 _CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
@@ -98,7 +101,11 @@ class Apt:
         except PackageManagerError as error:
             if error.trouble.kind == LOCKED:
                 raise
-            return Refreshed(True, error.trouble, self._concerns_own(error, sources))
+            own = apt_errors.concerning(error.output, _is_own(sources))
+            if own is None:
+                return Refreshed(True, error.trouble)
+            trouble = apt_errors.explain(own, "apt-get update") if own else error.trouble
+            return Refreshed(True, trouble, own=True)
         record = json.dumps({"sources": digest, "at": self._system.now()}) + "\n"
         self._system.write(INDEX_RECORD, record.encode("utf-8"))
         return Refreshed(True)
@@ -116,15 +123,6 @@ class Apt:
             return bool(record["sources"] == digest and 0 <= age < self._index_valid)
         except (ValueError, KeyError, TypeError):
             return False
-
-    @staticmethod
-    def _concerns_own(error: PackageManagerError, sources: t.Mapping[str, str]) -> bool:
-        """Whether a repository of the lock is among those that failed; also where apt does not say which."""
-        named = apt_errors.repositories(error.output)
-        own = [apt_sources.parse(path, text, "") for path, text in sources.items() if _OWN_SOURCES in path]
-        # apt's words lack the user and the password that an address may have.
-        addresses = [address(uri) + "/" for entries in own for entry in entries for uri in entry.uris]
-        return not named or any((address(name) + "/").startswith(one) for name in named for one in addresses)
 
     def offers(self, names: t.Iterable[str]) -> t.Dict[str, t.Tuple[str, ...]]:
         asked = sorted(set(names))
@@ -147,9 +145,15 @@ class Apt:
             cause = "the disk is full: /usr has %d MB free, and the packages take %d MB" % (free / 1e6, needed / 1e6)
             raise PackageManagerError(Trouble(SPACE, cause, "Make room on the node: apt-get clean, docker image prune"))
 
-    def install(self, order: Order, removes: bool) -> str:
-        options = [*_EXACT, *_CONFFILES, *_NO_TERMINAL, *([] if removes else ["--no-remove"])]
-        command = self._change(["apt-get", *options, "install", *_words(order)], self._timeout)
+    def install(self, order: Order, consent: t.Callable[[Effect], None]) -> str:
+        def once() -> Command:
+            # Always, since it costs about a second: fetching and waiting for another apt take minutes.
+            effect = self.simulate(order)
+            consent(effect)
+            options = [*_EXACT, *_CONFFILES, *_NO_TERMINAL, *_NETWORK, *([] if effect.removes else ["--no-remove"])]
+            return self._checked(["apt-get", *options, "install", *_words(order)], self._timeout)
+
+        command = self._waiting(once)
         return command.stdout + command.stderr
 
     def hold(self, names: t.Sequence[str]) -> None:
@@ -187,11 +191,14 @@ class Apt:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _change(self, argv: t.Sequence[str], timeout: float) -> Command:
-        """A command that needs the package manager's lock: wait for whoever has it, as long as that is allowed."""
+        return self._waiting(lambda: self._checked(argv, timeout))
+
+    def _waiting(self, call: t.Callable[[], Command]) -> Command:
+        """What needs the package manager's lock: wait for whoever has it, as long as that is allowed."""
         end = self._system.monotonic() + self._lock_timeout
         while True:
             try:
-                return self._checked(argv, timeout)
+                return call()
             except PackageManagerError as error:
                 if error.trouble.kind != LOCKED or self._system.monotonic() + _LOCK_POLL > end:
                     raise
@@ -213,6 +220,14 @@ class Apt:
         """:arg options: further ones for env"""
         proxies = ["%s=%s" % (name, os.environ[name]) for name in _PROXIES if name in os.environ]
         return self._system.run(["env", *options, *_ENVIRONMENT, *proxies, *argv], timeout)
+
+
+def _is_own(sources: t.Mapping[str, str]) -> t.Callable[[str], bool]:
+    """Whether an address that apt prints is of a repository of the lock."""
+    own = [apt_sources.parse(path, text, "") for path, text in sources.items() if _OWN_SOURCES in path]
+    # apt's words lack the user and the password that an address may have.
+    addresses = tuple(address(uri) + "/" for entries in own for entry in entries for uri in entry.uris)
+    return lambda name: (address(name) + "/").startswith(addresses)
 
 
 def _words(order: Order) -> t.List[str]:

@@ -149,6 +149,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import package_set
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_apt import Apt
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_dkms import Dkms
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_manager import (
+    PackageManagerError,
+    PackageSetError,
+    Request,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
 
 
@@ -183,8 +189,8 @@ def main() -> None:
                 module.fail_json(msg="%s.%s: %r is no full version. Write it in quotes." % (option, name, version))
     system = System()
     manager = Apt(system, given["lock_timeout"], given["index_timeout"], given["timeout"], given["index_valid"])
-    dkms = package_set.Dkms(**given["dkms"]) if given["dkms"] else None
-    request = package_set.Request(
+    dkms = Dkms(**given["dkms"]) if given["dkms"] else None
+    request = Request(
         given["packages"],
         given["hold"],
         tuple(given["may_remove"]),
@@ -195,7 +201,7 @@ def main() -> None:
     )
     try:
         outcome = package_set.apply(system, manager, request, given["timeout"], module.check_mode)
-    except (package_set.PackageSetError, package_set.PackageManagerError, SystemFailure, OSError) as error:
+    except (PackageSetError, PackageManagerError, SystemFailure, OSError) as error:
         module.fail_json(msg=str(error))
     for warning in outcome.warnings:
         module.warn(warning)

@@ -29,7 +29,10 @@ NOT_PURE = (
     "mark.py",
     "package_apt.py",
     "package_dkms.py",
+    "package_halfway.py",
+    "package_manager.py",
     "package_set.py",
+    "package_told.py",
     "system.py",
 )
 

@@ -50,6 +50,8 @@ _VERSION_GONE = re.compile(
 _WAITED = re.compile(r"^Waiting for cache lock: .*\n?", re.MULTILINE)
 _UNSIGNED = re.compile(r"^E: The repository '(\S+)[^'\n]*' is (?:not|no longer) signed\..*\n?", re.MULTILINE)
 
+_COMPLAINT = re.compile(r"^(?:E: |W: |Err:|dpkg: error).*(?:\n[ \t].*)*", re.MULTILINE)
+
 _TOLD_LINES = 4
 
 
@@ -73,10 +75,28 @@ def explain(text: str, what: str = "apt-get") -> Trouble:
     return Trouble(OTHER, "%s fails (apt says: %s)" % (what, _words(first)), "Mend what it names")
 
 
+def complaints(text: str) -> t.Tuple[str, ...]:
+    """Each of apt's and dpkg's own complaints, with the indented lines below it: what they name belongs together."""
+    return tuple(match.group(0) for match in _COMPLAINT.finditer(text))
+
+
 def repositories(text: str) -> t.Tuple[str, ...]:
     """Addresses of the repositories that apt complains of."""
-    lines = [line for line in text.splitlines() if line.startswith(("E: ", "W: ", "Err"))]
-    return tuple(dict.fromkeys(re.findall(r"\b(?:[a-z+]+):/+[^\s'\"]+", "\n".join(lines))))
+    heads = [complaint.partition("\n")[0] for complaint in complaints(text)]
+    found = re.findall(r"\b(?:[a-z+]+):/+[^\s'\"]+", "\n".join(heads))
+    return tuple(dict.fromkeys(name.rstrip(":") for name in found))
+
+
+def concerning(text: str, is_own: t.Callable[[str], bool]) -> t.Optional[str]:
+    """Of a failed update, only the complaints of our own repositories: other ones may fail by something else.
+
+    :arg is_own: whether an address is of one of them
+    :returns: all that was printed where no repository is named; None where only others' are
+    """
+    if not repositories(text):
+        return text
+    own = [complaint for complaint in complaints(text) if any(map(is_own, repositories(complaint)))]
+    return "\n".join(own) or None
 
 
 def _told_last(text: str) -> str:
@@ -90,16 +110,19 @@ def _told_last(text: str) -> str:
 
 
 def _ruled(rule: Rule, text: str) -> Trouble:
-    lines = _telling(text)
-    matching = (line for line in (*lines, *text.splitlines()) if rule.pattern.search(line))
-    line = next(matching, lines[0] if lines else "")
-    found = rule.pattern.search(text)
+    """In words of one complaint: another one may be of another repository."""
+    about = [complaint for complaint in complaints(text) if rule.pattern.search(complaint)]
+    about.sort(key=lambda complaint: not rule.pattern.search(complaint.partition("\n")[0]))
+    complaint = about[0] if about else text
+    lines = complaint.splitlines()
+    line = next((line for line in lines if rule.pattern.search(line)), lines[0] if lines else "")
+    found = rule.pattern.search(complaint)
     groups = found.groups() if found else ()
     cause, fix = rule.cause.format(*groups), rule.fix.format(*groups)
     if rule.kind == LOCKED:
         cause += _holder(text)
     elif rule.kind == KEY:
-        cause += _key(text)
+        cause += _key(complaint)
     return Trouble(rule.kind, "%s (apt says: %s)" % (cause, _words(line)), fix)
 
 
@@ -119,7 +142,7 @@ def _key(text: str) -> str:
     )
     where = repositories(text)
     told = [": key %s" % (key.group(1))] if key else []
-    told += ["%s repository %s" % ("of" if told else ":", where[0].rstrip(":"))] if where else []
+    told += ["%s repository %s" % ("of" if told else ":", where[0])] if where else []
     return " ".join(told)
 
 

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import package_dkms
-from ansible_collections.goldennode.gpu.plugins.module_utils.package_set import Dkms
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_dkms import Dkms
 from ansible_collections.goldennode.gpu.tests.unit.plugins.module_utils.test_package_set import (
     KERNEL,
     NAMES,

@@ -18,7 +18,13 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils import package_apt, package_set
 from ansible_collections.goldennode.gpu.plugins.module_utils.kept_packages import SPARE
 from ansible_collections.goldennode.gpu.plugins.module_utils.package_apt import INDEX_RECORD, Apt
-from ansible_collections.goldennode.gpu.plugins.module_utils.package_set import Dkms, PackageSetError, Request
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_dkms import Dkms
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_manager import (
+    Order,
+    PackageManagerError,
+    PackageSetError,
+    Request,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import own_holds as own_record
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
@@ -265,7 +271,7 @@ def apply(node, packages, check_mode=False, **options):
 
 
 def refused(node, packages, **options):
-    with pytest.raises((PackageSetError, package_set.PackageManagerError)) as caught:
+    with pytest.raises((PackageSetError, PackageManagerError)) as caught:
         apply(node, packages, **options)
     return str(caught.value)
 
@@ -494,6 +500,27 @@ def test_a_refused_key_ends_the_run_though_an_older_index_is_there(node):
     assert apply(node, SET_A).warnings  # somebody else's repository
 
 
+OTHERS_KEY = (
+    "W: GPG error: http://mine.example stable InRelease: The following signatures couldn't be verified because the"
+    " public key is not available: NO_PUBKEY 1234567890ABCDEF\n"
+    "E: The repository 'http://mine.example stable InRelease' is not signed.\n"
+)
+
+
+def test_anothers_bad_key_beside_our_dead_repository_does_not_end_the_run(node):
+    node.fails["apt-get update"] = (100, UNREACHABLE + OTHERS_KEY)
+    assert apply(node, SET_A).warnings == (
+        "Some repository could not be read: the server cannot be reached from this node (apt says: Failed to fetch"
+        " http://vendor.testbed/nvidia/dists/stable/InRelease Could not connect to vendor.testbed:80)",
+    )
+
+
+def test_our_bad_key_is_blamed_on_us_whatever_else_fails(node):
+    ours = OTHERS_KEY.replace("mine.example", "vendor.testbed/nvidia").replace("1234567890", "FEDCBA9876")
+    node.fails["apt-get update"] = (100, OTHERS_KEY + ours)
+    assert "key FEDCBA9876ABCDEF of repository http://vendor.testbed/nvidia (apt says" in refused(node, SET_A)
+
+
 def test_a_repository_with_a_password_is_known_by_the_address_that_apt_prints(node):
     """Seen with apt 3.0.4: user and password are left out of what it says."""
     path = "/etc/apt/sources.list.d/goldennode-nvidia.sources"
@@ -689,8 +716,58 @@ def test_dpkg_ends_with_an_apt_that_is_ended(node):
     """On a terminal of its own it has a session of its own, and would go on: seen with apt 3.0.4."""
     asked = []
     node.run = lambda argv, timeout, **options: asked.append(argv) or System.run(node, ["true"], 5)
-    Apt(node).install(package_set.Order(SET_A, {}), removes=False)
-    assert "Dpkg::Use-Pty=0" in asked[0]
+    Apt(node).install(Order(SET_A, {}), lambda effect: None)
+    assert "Dpkg::Use-Pty=0" in asked[-1]
+
+
+def meanwhile(node, command, change):
+    """Let another process change the node directly after the first ``command`` that finds the lock free."""
+    real = node.run
+
+    def run(argv, timeout, **options):
+        answer = real(argv, timeout, **options)
+        if command in node.commands[-1] and answer.rc == 0:
+            node.run = real
+            change()
+        return answer
+
+    node.run = run
+
+
+def test_a_hold_that_is_set_while_packages_are_fetched_is_kept(node):
+    node.have({"libfoo": "1"}, held=False)
+    node.moves = {"libfoo": "2"}
+    meanwhile(node, "--download-only", lambda: node.have({"libfoo": "1"}))
+    message = refused(node, SET_A)
+    assert "would also move libfoo to 2, which somebody holds on this node. Nothing was changed." in message
+    assert node.versions() == {"libfoo": "1"}
+
+
+def test_what_another_apt_installs_while_it_is_waited_for_is_not_removed(node):
+    """One removal was foreseen, so apt itself would refuse no other."""
+    node.have({"nvidia-kernel-dkms": A})
+    node.conflicts["nvidia-kernel-open-dkms"] = ["nvidia-kernel-dkms", "cuda-samples"]
+    meanwhile(node, "--download-only", lambda: setattr(node, "locked", 2))
+    sleep = node.sleep
+
+    def slept(seconds):
+        sleep(seconds)
+        node.have({"cuda-samples": "12.4"}, held=False)
+
+    node.sleep = slept
+    message = refused(node, SET_A)
+    assert "would also remove cuda-samples 12.4. Nothing was changed." in message
+    assert node.versions() == {"cuda-samples": "12.4", "nvidia-kernel-dkms": A}
+
+
+def test_what_was_cleaned_away_since_it_was_fetched_comes_within_the_limits_of_fetching(node):
+    asked = []
+    real = node.run
+    node.run = lambda argv, timeout, **options: asked.append(argv) or real(argv, timeout, **options)
+    apply(node, SET_A)
+    (transaction,) = [c for c in asked if "install" in c and not {"--download-only", "--simulate"} & set(c)]
+    assert {"Acquire::http::Timeout=30", "Acquire::https::Timeout=30", "Acquire::Retries=1"} <= set(transaction)
+    assert "--no-download" not in transaction  # it takes no kept file: seen with apt 2.6.1
 
 
 def test_another_apt_that_does_not_end_is_named(node):
@@ -866,6 +943,28 @@ def test_check_mode_knows_what_moves_along_and_what_goes(node):
     assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
     assert told.changes[-2:] == ("libnvcuvid1: %s -> %s, with the wanted driver" % (A, B), "libnvoptix1: remove " + A)
     assert "libnvoptix1" not in told.after
+
+
+def test_what_the_set_needs_of_others_is_told_in_check_mode_and_after(node):
+    node.have({"libc6": "2.41-12"}, held=False)
+    node.moves = {"libc6": "2.41-13", "gcc-14": "14.2-19"}
+    told = apply(node, SET_A, check_mode=True)
+    done = apply(node, SET_A)
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert told.changes[-2:] == (
+        "gcc-14: install 14.2-19, as the set needs it",
+        "libc6: 2.41-12 -> 2.41-13, as the set needs it",
+    )
+    assert told.before == "libc6: 2.41-12\n"
+    assert told.after.startswith("gcc-14: 14.2-19\nlibc6: 2.41-13\n")
+
+
+def test_a_new_part_of_the_driver_that_the_set_needs_is_held_in_check_mode_and_after(node):
+    node.moves = {"libnvidia-gpucomp": A}
+    told = apply(node, SET_A, check_mode=True)
+    done = apply(node, SET_A)
+    assert (told.before, told.after, told.changes) == (done.before, done.after, done.changes)
+    assert "libnvidia-gpucomp: %s, held\n" % A in told.after
 
 
 def test_check_mode_before_the_repositories_are_there(node):

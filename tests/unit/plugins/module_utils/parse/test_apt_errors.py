@@ -331,6 +331,38 @@ def test_the_key_and_the_repository_are_named():
     assert "key EB693B3035CD5710E231E123A4B469963BF863CC of repository https://developer.download.nvidia.com/" in cause
 
 
+def test_the_key_is_named_with_the_repository_of_the_same_complaint():
+    text = (
+        "Err:1 http://vendor.testbed/nvidia stable InRelease\n  Could not connect to vendor.testbed:80\n"
+        "Err:2 http://mine.example stable InRelease\n  The following signatures couldn't be verified because the public"
+        " key is not available: NO_PUBKEY 1234567890ABCDEF\n"
+        "W: Failed to fetch http://vendor.testbed/nvidia/dists/stable/InRelease  Could not connect to vendor.testbed\n"
+    )
+    assert apt_errors.explain(text) == apt_errors.Trouble(
+        apt_rules.KEY,
+        "the repository is signed with another key than the bundle has: key 1234567890ABCDEF of repository"
+        " http://mine.example (apt says: The following signatures couldn't be verified because the public key is not"
+        " available: NO_PUBKEY 1234567890ABCDEF)",
+        "Take the vendor's current key into the bundle, and check its fingerprint with the vendor",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("E: The list of sources could not be read.\n", "E: The list of sources could not be read.\n"),
+        ("", ""),
+        ("Hit:1 http://vendor.testbed/nvidia x\nE: Failed to fetch http://mine.example/x  Unable to connect\n", None),
+        (
+            "Err:1 http://vendor.testbed/nvidia x\n  403  Forbidden\nErr:2 http://mine.example/x\n  404  Not Found\n",
+            "Err:1 http://vendor.testbed/nvidia x\n  403  Forbidden",
+        ),
+    ],
+)
+def test_complaints_of_our_own_repositories_are_told_from_others(text, said):
+    assert apt_errors.concerning(text, lambda name: "vendor.testbed" in name) == said
+
+
 def test_which_repositories_apt_complains_of():
     text = (
         "Hit:1 http://deb.debian.org/debian trixie InRelease\n"
