@@ -127,6 +127,21 @@ def test_a_whole_lock_up_and_back_each_followed_by_a_run_that_changes_nothing(go
         assert again.recap(node.name)["changed"] == 0
 
 
+def test_holds_on_the_kernel_are_given_back_when_it_is_not_pinned_any_more(golden_a10: Pool) -> None:
+    """The user's own hold stays, and so do those of the other axes."""
+    (node,) = golden_a10.nodes
+    node.ssh("apt-mark hold bash")
+    before = set(node.ssh("apt-mark showhold").stdout.split())
+    kernels = {name for name in before if name.startswith("linux-")}
+    assert kernels
+    golden_a10.write_inventory({"kernel_pin": False})
+    run = golden_a10.site()
+    assert run.rc == 0, run.output
+    assert set(node.ssh("apt-mark showhold").stdout.split()) == before - kernels
+    again = golden_a10.site()
+    assert (again.rc, again.recap(node.name)["changed"]) == (0, 0), again.output
+
+
 # --- what stands in the way ---------------------------------------------------------------------------------------
 
 
