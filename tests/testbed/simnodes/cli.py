@@ -38,10 +38,12 @@ def _image(_arguments: argparse.Namespace) -> None:
 def _up(arguments: argparse.Namespace) -> None:
     wanted = [parse_node(text) for text in arguments.nodes] or read_pool(arguments.pool)
     engine.ensure()
-    image_name = arguments.image or snapshots.image_of(arguments.snapshot)
     nodes.ensure_network()
     vendor.start(nodes.NETWORK)
-    nodes.up(wanted, image_name, None if arguments.snapshot == snapshots.BARE else arguments.snapshot)
+    snapshot = None if arguments.snapshot == snapshots.BARE else arguments.snapshot
+    for system in sorted({node.system for node in wanted}):
+        image_name = arguments.image or snapshots.image_of(arguments.snapshot, system)
+        nodes.up([node for node in wanted if node.system == system], image_name, snapshot)
 
 
 def _down(arguments: argparse.Namespace) -> None:
@@ -99,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add("image", _image, "make sure that the node image is there, and print its name")
 
     sub = add("up", _up, "start nodes: those named, else those of the pool")
-    sub.add_argument("nodes", nargs="*", metavar="NODE=PROFILE[:PORT]")
+    sub.add_argument("nodes", nargs="*", metavar="NODE=PROFILE[@SYSTEM][:PORT]")
     sub.add_argument("--pool", type=Path, default=POOL, help="inventory that names the nodes")
     source = sub.add_mutually_exclusive_group()
     source.add_argument("--image", help="image for new nodes in place of the one built from node/")

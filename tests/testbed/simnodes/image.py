@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node image: built once from node/ on top of debian:trixie, and named by a digest of everything that goes in."""
+"""The node images: built once from node/ on top of debian:trixie, and from systems/ on top of that, and named by a
+digest of everything that goes in.
+"""
 
 from __future__ import annotations
 
@@ -13,43 +15,67 @@ import time
 import typing as t
 from pathlib import Path
 
+from . import nodes, vendor
 from .engine import install_program
+from .pool import DEBIAN
 from .shell import TESTBED, docker, locked, run, say
 
 CONTEXT = TESTBED / "node"
+SYSTEMS = TESTBED / "systems"
 BASE = "debian:trixie"
 REPOSITORY_NAME = "goldennode/node"
 
 
-def ensure() -> str:
-    """Name of the node image; built when it is not there yet."""
+def ensure(system: str = DEBIAN) -> str:
+    """Name of the image of nodes of this distribution; built when it is not there yet."""
+    if system != DEBIAN:
+        return _ensure_system(system)
     name = wanted_name()
-    if exists(name):
-        return name
-    with locked("image"):
-        if exists(name):
-            return name
-        ensure_base()
-        say("building %s (about a minute, once)" % name)
-        started = time.monotonic()
-        # The classic builder is in every engine; the host's network spares the build a guess at the path's MTU.
-        command = ("docker", "build", "--network", "host", "--tag", name, str(CONTEXT))
-        run(*command, extra_environment={"DOCKER_BUILDKIT": "0"})
-        say("built %s in %.0f s" % (name, time.monotonic() - started))
+    if not exists(name):
+        # The host's network spares the build a guess at the path's MTU.
+        _build(name, CONTEXT, ensure_base, "--network", "host")
     return name
 
 
+def _ensure_system(system: str) -> str:
+    """Its packages come from the vendor, whose key is in the image."""
+    vendor.start(nodes.NETWORK)
+    node, context = ensure(), SYSTEMS / system
+    name = "%s-%s:%s" % (REPOSITORY_NAME, system, _digest(context, node, vendor.content()))
+    if not exists(name):
+        # The builder's cache knows nothing of what the vendor serves now.
+        options = ("--no-cache", "--network", nodes.NETWORK, "--build-arg", "NODE=" + node)
+        _build(name, context, lambda: None, *options)
+    return name
+
+
+def _build(name: str, context: Path, prepare: t.Callable[[], None], *options: str) -> None:
+    with locked("image"):
+        if exists(name):
+            return
+        prepare()
+        say("building %s (about a minute, once)" % name)
+        started = time.monotonic()
+        # The classic builder is in every engine.
+        run("docker", "build", *options, "--tag", name, str(context), extra_environment={"DOCKER_BUILDKIT": "0"})
+        say("built %s in %.0f s" % (name, time.monotonic() - started))
+
+
 def wanted_name() -> str:
-    digest = hashlib.sha256()
-    for path in context_files():
-        digest.update(str(path.relative_to(CONTEXT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return "%s:%s" % (REPOSITORY_NAME, digest.hexdigest()[:12])
+    return "%s:%s" % (REPOSITORY_NAME, _digest(CONTEXT))
 
 
-def context_files() -> t.List[Path]:
+def _digest(context: Path, *more: str) -> str:
+    digest = hashlib.sha256("".join(word + "\0" for word in more).encode())
+    for path in context_files(context):
+        digest.update(str(path.relative_to(context)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def context_files(context: Path = CONTEXT) -> t.List[Path]:
     """What .dockerignore lets through."""
-    files = (path for path in CONTEXT.rglob("*") if path.is_file())
-    return sorted(path for path in files if not re.search(r"/(\.|__pycache__)", str(path.relative_to(CONTEXT.parent))))
+    files = (path for path in context.rglob("*") if path.is_file())
+    return sorted(path for path in files if not re.search(r"/(\.|__pycache__)", str(path.relative_to(context.parent))))
 
 
 def exists(name: str) -> bool:
@@ -57,8 +83,9 @@ def exists(name: str) -> bool:
 
 
 def remove_all() -> None:
-    """Every node image that no container uses any more."""
-    for name in docker("images", REPOSITORY_NAME, "--format", "{{.Repository}}:{{.Tag}}").split():
+    """Every node image that no container uses any more; those that are made of another first."""
+    listed = docker("images", "--filter", "reference=%s*" % REPOSITORY_NAME, "--format", "{{.Repository}}:{{.Tag}}")
+    for name in sorted(listed.split(), reverse=True):
         if not docker("ps", "--all", "--quiet", "--filter", "ancestor=" + name):
             docker("image", "rm", name)
 

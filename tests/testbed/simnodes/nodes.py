@@ -16,11 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import key, volumes
-from .pool import Node
+from .pool import DEBIAN, Node
 from .shell import TestbedError, docker, locked, run, say
 from .volumes import LABEL
 
 PROFILE_LABEL = LABEL + ".profile"
+SYSTEM_LABEL = LABEL + ".system"
 NETWORK = "goldennode-testbed"
 #: Seconds in which a node that was started or rebooted must let people in.
 BOOT_LIMIT = 90
@@ -77,12 +78,16 @@ def _up_one(node: Node, image_name: str, public_key: str, snapshot: t.Optional[s
 
 
 def _refuse_another(node: Node, there: t.Dict[str, t.Any]) -> None:
-    profile = there["Config"]["Labels"].get(PROFILE_LABEL)
-    if profile != node.profile:
-        raise TestbedError(
-            "%s exists with the profile %s, not %s: run `testbed down %s` first"
-            % (node.name, profile, node.profile, node.name)
-        )
+    labels = there["Config"]["Labels"]
+    for what, is_now, wanted in (
+        ("profile", labels.get(PROFILE_LABEL), node.profile),
+        ("system", system_of(there), node.system),
+    ):
+        if is_now != wanted:
+            raise TestbedError(
+                "%s exists with the %s %s, not %s: run `testbed down %s` first"
+                % (node.name, what, is_now, wanted, node.name)
+            )
 
 
 def create(node: Node, image_name: str, public_key: str, snapshot: t.Optional[str] = None) -> None:
@@ -94,6 +99,7 @@ def create(node: Node, image_name: str, public_key: str, snapshot: t.Optional[st
     docker(
         "create", "--name", container(node.name), "--hostname", node.name, "--network", NETWORK,
         "--label", LABEL + "=node", "--label", "%s=%s" % (PROFILE_LABEL, node.profile),
+        "--label", "%s=%s" % (SYSTEM_LABEL, node.system),
         "--publish", "127.0.0.1:%d:22" % (node.port or _free_port()),
         "--volume", volumes.of_node(node.name) + ":/var/lib/docker", *RUN_OPTIONS, image_name,
     )  # fmt: skip
@@ -172,6 +178,11 @@ def inspect(node: str) -> t.Optional[t.Dict[str, t.Any]]:
         return None
     found: t.Dict[str, t.Any] = json.loads(done.stdout)[0]
     return found
+
+
+def system_of(there: t.Dict[str, t.Any]) -> str:
+    """The distribution of a node, from what inspect() has found."""
+    return str(there["Config"]["Labels"].get(SYSTEM_LABEL, DEBIAN))
 
 
 def existing(node: str) -> t.Dict[str, t.Any]:

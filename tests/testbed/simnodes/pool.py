@@ -16,6 +16,9 @@ from .shell import TESTBED, TestbedError
 
 POOL = TESTBED / "inventory" / "pool.yml"
 PROFILES = TESTBED / "profiles"
+#: Of which distribution a node is: the node image's own, and those that are made of it in systems/.
+DEBIAN = "debian-13"
+SYSTEMS = (DEBIAN, *sorted(path.parent.name for path in TESTBED.glob("systems/*/Dockerfile")))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Node:
     name: str
     profile: str
     port: int = 0
+    system: str = DEBIAN
 
     def hardware(self) -> str:
         """The text of the node's hardware profile, with GPU UUIDs of its own."""
@@ -42,7 +46,9 @@ def _expand_module() -> t.Dict[str, t.Any]:
 
 
 def read_pool(path: Path) -> t.List[Node]:
-    """Every host of the inventory that has ``testbed_profile``; group variables are not looked at."""
+    """Every host of the inventory that has ``testbed_profile``, and ``testbed_system`` where it is not Debian's; group
+    variables are not looked at.
+    """
     try:
         import yaml
     except ImportError as error:
@@ -50,7 +56,12 @@ def read_pool(path: Path) -> t.List[Node]:
     hosts: t.Dict[str, t.Dict[str, t.Any]] = {}
     _collect(yaml.safe_load(path.read_text()), hosts)
     nodes = [
-        Node(name, str(values["testbed_profile"]), int(values.get("ansible_port", 0)))
+        Node(
+            name,
+            str(values["testbed_profile"]),
+            int(values.get("ansible_port", 0)),
+            _known_system(str(values.get("testbed_system", DEBIAN))),
+        )
         for name, values in hosts.items()
         if "testbed_profile" in values
     ]
@@ -67,8 +78,14 @@ def _collect(groups: t.Dict[str, t.Any], hosts: t.Dict[str, t.Dict[str, t.Any]])
 
 
 def parse_node(text: str) -> Node:
-    """``NODE=PROFILE[:PORT]`` of the command line."""
-    match = re.fullmatch(r"([a-z0-9][a-z0-9-]*)=([a-z0-9][a-z0-9-]*)(?::(\d+))?", text)
+    """``NODE=PROFILE[@SYSTEM][:PORT]`` of the command line."""
+    match = re.fullmatch(r"([a-z0-9][a-z0-9-]*)=([a-z0-9][a-z0-9-]*)(?:@([a-z0-9.-]+))?(?::(\d+))?", text)
     if match is None or match[1] == "vendor":  # the vendor's container has that name
-        raise TestbedError("%r is no node: wanted is NODE=PROFILE[:PORT], for example node1=a10:22222" % text)
-    return Node(match[1], match[2], int(match[3] or 0))
+        raise TestbedError("%r is no node: wanted is NODE=PROFILE[@SYSTEM][:PORT], for example node1=a10:22222" % text)
+    return Node(match[1], match[2], int(match[4] or 0), _known_system(match[3] or DEBIAN))
+
+
+def _known_system(name: str) -> str:
+    if name not in SYSTEMS:
+        raise TestbedError("no system %r: there are %s" % (name, ", ".join(SYSTEMS)))
+    return name

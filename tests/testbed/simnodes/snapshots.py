@@ -44,8 +44,9 @@ def restore(node: str, snapshot: str) -> None:
     started = time.monotonic()
     there = nodes.existing(node)
     binding = there["HostConfig"]["PortBindings"]["22/tcp"][0]
-    known = Node(node, there["Config"]["Labels"][nodes.PROFILE_LABEL], int(binding["HostPort"]))
-    source = image_of(snapshot)
+    profile, system = there["Config"]["Labels"][nodes.PROFILE_LABEL], nodes.system_of(there)
+    known = Node(node, profile, int(binding["HostPort"]), system)
+    source = image_of(snapshot, system)
     nodes.down([node])
     nodes.create(known, source, key.ensure(), None if snapshot == BARE else snapshot)
     docker("start", nodes.container(node))
@@ -53,10 +54,10 @@ def restore(node: str, snapshot: str) -> None:
     say("%s: back from %s after %.1f s" % (node, snapshot, time.monotonic() - started))
 
 
-def image_of(snapshot: str) -> str:
+def image_of(snapshot: str, system: str) -> str:
     """The image from which a node of ``snapshot`` starts; an error names the snapshots that there are."""
     if snapshot == BARE:
-        return image.ensure()
+        return image.ensure(system)
     if not image.exists(image_name(snapshot)):
         raise TestbedError("no snapshot %s; there are: %s" % (snapshot, ", ".join([BARE, *names()])))
     return image_name(snapshot)

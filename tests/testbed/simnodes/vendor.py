@@ -34,6 +34,11 @@ def start(network: str) -> None:
         raise TestbedError("the vendor could not be started; its own words are above")
 
 
+def content() -> str:
+    """The directory that it serves, named by a digest of the sources, in a checkout that has a key of its own."""
+    return docker("inspect", "--format", '{{index .Config.Labels "content"}}', CONTAINER)
+
+
 def stop() -> None:
     if docker("ps", "--all", "--quiet", "--filter", "name=^%s$" % CONTAINER):
         docker("rm", "--force", CONTAINER)

@@ -297,7 +297,26 @@ def test_the_pool_is_read_from_the_inventory() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["node1", "node1=", "=a10", "node1=a10:ssh", "Node=a10"])
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("node1=a10", Node("node1", "a10")),
+        ("node1=a10:22222", Node("node1", "a10", 22222)),
+        ("node1=a10@ubuntu-24.04", Node("node1", "a10", 0, "ubuntu-24.04")),
+        ("node1=a10@ubuntu-24.04:22222", Node("node1", "a10", 22222, "ubuntu-24.04")),
+        ("node1=a10@debian-13", Node("node1", "a10")),
+    ],
+)
+def test_a_node_of_the_command_line(text: str, node: Node) -> None:
+    assert pool.parse_node(text) == node
+
+
+def test_an_unknown_system_names_the_known_ones() -> None:
+    with pytest.raises(shell.TestbedError, match=r"no system 'rocky-9': there are debian-13, ubuntu-24\.04"):
+        pool.parse_node("node1=a10@rocky-9")
+
+
+@pytest.mark.parametrize("text", ["node1", "node1=", "=a10", "node1=a10:ssh", "Node=a10", "node1=a10@"])
 def test_a_malformed_node_is_named(text: str) -> None:
     with pytest.raises(shell.TestbedError, match="is no node: wanted is NODE=PROFILE"):
         pool.parse_node(text)

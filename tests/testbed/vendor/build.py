@@ -29,7 +29,7 @@ VENDOR = Path(__file__).resolve().parent
 TESTBED = VENDOR.parent
 sys.path[:0] = [str(VENDOR), str(TESTBED)]
 
-from parts import docker_ce, image, nvidia, repository, toolkit  # noqa: E402
+from parts import docker_ce, image, nvidia, repository, toolkit, ubuntu  # noqa: E402
 from parts.tools import VendorError, run, say  # noqa: E402
 from simnodes import engine  # noqa: E402
 from simnodes import image as node_image  # noqa: E402
@@ -43,6 +43,8 @@ KEYRING = STATE / "gnupg"
 IMAGE = "goldennode/vendor"
 CONTAINER = "goldennode-vendor"
 HOST_NAME = "vendor.testbed"
+#: The vendor's key as Ubuntu's is shipped; a node has it below /usr/share/keyrings.
+UBUNTU_KEYRING = "ubuntu-archive-keyring.gpg"
 USER = "goldennode test bed vendor <vendor@example.invalid>"
 #: Signs nothing; tests give its key to apt to see that apt refuses.
 IMPOSTOR = "goldennode test bed impostor <impostor@example.invalid>"
@@ -59,10 +61,10 @@ class Part(t.NamedTuple):
 _SERVING = ("vendor/Dockerfile", "vendor/serve.py")
 _SHARED = ("vendor/parts/tools.py",)
 _DEBS = _SHARED + ("vendor/parts/debs.py", "vendor/parts/repository.py")
+_DRIVER = _DEBS + ("vendor/parts/driver.py", "fakes/*.[ch]", "fakes/Makefile")
 PARTS = {
     "nvidia": Part(
-        _DEBS
-        + ("vendor/parts/nvidia.py", "vendor/files/nvidia/*", "vendor/files/dkms/*", "fakes/*.[ch]", "fakes/Makefile"),
+        _DRIVER + ("vendor/parts/nvidia.py", "vendor/files/nvidia/*", "vendor/files/dkms/*"),
         lambda target: nvidia.make(target, CACHE, _fakes(target.parent / "fakes")),
     ),
     "nvidia-container-toolkit": Part(
@@ -70,6 +72,10 @@ PARTS = {
     ),
     "docker-ce": Part(
         _DEBS + ("vendor/parts/docker_ce.py", "vendor/files/docker/*"), lambda target: docker_ce.make(target, CACHE)
+    ),
+    "ubuntu": Part(
+        _DRIVER + ("vendor/parts/ubuntu.py", "vendor/parts/prebuilt.py", "vendor/files/ubuntu/*"),
+        lambda target: ubuntu.make(target, CACHE, _fakes(target.parent / "fakes")),
     ),
     "registry": Part(_SHARED + ("vendor/parts/image.py",), lambda target: image.make(target, CACHE), signed=False),
 }
@@ -126,6 +132,7 @@ def _publish_keys(content: Path, key: str) -> None:
     for name, fingerprint in (("vendor", key), ("impostor", repository.make_key(KEYRING, IMPOSTOR))):
         repository.export_key(KEYRING, fingerprint, content / ("%s.asc" % name))
         shutil.copyfile(content / ("%s.asc" % name), STATE / ("%s.asc" % name))
+    repository.export_keyring(KEYRING, key, content / UBUNTU_KEYRING)
 
 
 def _published(part: Path) -> t.Dict[str, t.List[str]]:

@@ -86,7 +86,9 @@ def _change(source: Path, target: Path, withdrawn: t.Optional[Wish], failing: t.
             broken += 1
         stanzas.append(text)
     if gone or broken:
-        repository.write_index(target, stanzas, _origin(source))
+        repository.write_index(
+            target, stanzas, *(repository.release_field(source, name) for name in ("Origin", "Suite"))
+        )
         _sign(target)
         (target / "gone").write_text("".join(path + "\n" for path in gone), encoding="utf-8")
     return len(gone) + broken
@@ -103,11 +105,6 @@ def _break(deb: Path, target: Path, package: str, once: bool) -> None:
         postinst.write_text(FAILS % {"package": package, "once": "once" if once else ""} + rest, encoding="utf-8")
         postinst.chmod(0o755)
         run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z1", "--build", root, target)
-
-
-def _origin(source: Path) -> str:
-    release = (source / "dists" / repository.SUITE / "Release").read_text(encoding="ascii")
-    return release.partition("Origin: ")[2].partition("\n")[0]
 
 
 def _sign(target: Path) -> None:

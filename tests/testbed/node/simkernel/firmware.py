@@ -30,6 +30,9 @@ EFIVARS = SYS_FIRMWARE / "efi/efivars"
 #: Serial numbers of the keys whose modules this boot's kernel takes; no file: it takes any module.
 TRUSTED = RUN / "trusted-keys"
 
+#: Signers whose keys a distribution's own kernels are built with.
+BUILT_IN = ("Canonical Ltd. Kernel Module Signing",)
+
 GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 SHIM = uuid.UUID("605dab50-e046-4300-abb6-3dd810dd8b23")
 X509 = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072")
@@ -72,7 +75,7 @@ def enrol(arguments: t.Sequence[str]) -> int:
 
 def objection(info: t.Mapping[str, str]) -> t.Optional[str]:
     """Why the kernel takes no module of these modinfo fields, in its words; None where it does."""
-    if not TRUSTED.exists():
+    if not TRUSTED.exists() or info.get("signer") in BUILT_IN:
         return None
     if not info.get("signer"):
         return "unsigned module"

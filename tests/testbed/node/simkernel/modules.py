@@ -114,8 +114,10 @@ def insert(path: str, options: t.Dict[str, str], kernel: str) -> None:
 
 
 def announce(name: str) -> None:
-    """Tell udev of a loaded module and of the GPUs that it has bound."""
+    """Tell udev of a loaded module, of its driver, and of the GPUs that it has bound."""
     udev.announce_module(name)
+    if name == "nvidia":
+        udev.announce_driver(name)
     for device in present_devices():
         if name == "nvidia" and views.driver_of(device.address) == name:
             udev.announce_bound(device.address, name)

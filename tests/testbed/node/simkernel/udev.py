@@ -4,8 +4,9 @@
 """Plays udevd, which has nothing to listen to in a container: the node's rules for the events that GPU modules cause.
 
 Only what such rules use is played: matches on the event, on files of the device in sysfs (ATTR), on the presence of a
-file (TEST), and RUN. nvidia-uvm registers its character devices without a device class, so the kernel announces the
-module and never /dev/nvidia-uvm, here as in life: GROUP= or MODE= for KERNEL=="nvidia-uvm" does nothing.
+file (TEST), RUN, and the units that a device wants (SYSTEMD_WANTS). nvidia-uvm registers its character devices without
+a device class, so the kernel announces the module and never /dev/nvidia-uvm, here as in life: GROUP= or MODE= for
+KERNEL=="nvidia-uvm" does nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import typing as t
 from pathlib import Path
 
 from .machine import RUN
-from .views import PCI_DEVICES, SYS_MODULE
+from .views import PCI_DEVICES, PCI_DRIVERS, SYS_MODULE
 
 #: Events that wait, a file for each; their names sort by age.
 QUEUE = RUN / "uevents"
@@ -43,6 +44,12 @@ class Event(t.NamedTuple):
 def announce_module(name: str) -> None:
     values = {"ACTION": "add", "SUBSYSTEM": "module", "KERNEL": name, "DEVPATH": "/module/" + name}
     _queue(Event(values, str(SYS_MODULE / name)))
+
+
+def announce_driver(name: str) -> None:
+    path = "/bus/pci/drivers/" + name
+    values = {"ACTION": "add", "SUBSYSTEM": "drivers", "KERNEL": name, "DEVPATH": path}
+    _queue(Event(values, str(PCI_DRIVERS / name)))
 
 
 def announce_bound(address: str, driver: str) -> None:
@@ -74,7 +81,7 @@ def play(_arguments: t.Sequence[str]) -> int:
 def _rule_lines() -> t.Iterator[str]:
     for path in _rule_files():
         for line in path.read_text().replace("\\\n", " ").splitlines():
-            if "RUN" in line and not line.lstrip().startswith("#"):
+            if ("RUN" in line or "SYSTEMD_WANTS" in line) and not line.lstrip().startswith("#"):
                 yield line
 
 
@@ -94,6 +101,13 @@ def _commands(line: str, event: Event) -> t.Iterator[t.List[str]]:
         if token["key"] == "RUN" and token["attribute"] in (None, "program"):
             program, *arguments = shlex.split(token["value"].replace("%k", event.values["KERNEL"]))
             yield [os.path.join("/usr/lib/udev", program), *arguments]
+        elif token["key"] == "ENV" and token["attribute"] == "SYSTEMD_WANTS":
+            yield [
+                "systemctl",
+                "--no-block",
+                "start",
+                *map("simkernel-wants@{}.service".format, token["value"].split()),
+            ]
 
 
 def _holds(token: t.Match[str], event: Event) -> bool:

@@ -11,15 +11,14 @@ from pathlib import Path
 
 from . import repository
 from .debs import Entry, Package, build, units_postinst, units_postrm, units_prerm
-from .tools import FILES, debian_packages, fill, run, unpack
+from .driver import PERSISTENCED_USER, empty_library, equal, firmware, library, nvidia_smi, upstream
+from .tools import FILES, fill, run
 
 #: upstream version -> may its kernel module be built? The newest one may not.
 DRIVERS = {"580.159.03": True, "580.178.04": True, "595.71.05": False}
 BRANCHES = ("580", "595")
 REVISION = "1"
 
-_LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-_LDCONFIG = ("activate-noawait ldconfig",)
 #: Every name whose version the driver's pinning packages hold down.
 _PINNED = (
     "nvidia-driver-cuda libcuda1 libnvidia-ml1 libnvidia-cfg1 libnvidia-ptxjitcompiler1 nvidia-kernel-open-dkms "
@@ -30,8 +29,7 @@ _PINNED = (
 
 def make(target: Path, cache: Path, fakes: Path) -> None:
     """Build the repository in ``target``; ``fakes`` holds the compiled fake libraries and programs."""
-    smi_package = debian_packages(cache, "nvidia-smi")["nvidia-smi"]
-    smi = unpack(smi_package, target / "unpacked") / "usr/lib/nvidia/current/nvidia-smi"
+    smi = nvidia_smi(cache, target / "unpacked")
     for version, builds in DRIVERS.items():
         for package in _packages(version, builds, fakes, smi):
             build(package, target / "pool")
@@ -47,21 +45,18 @@ def _packages(version: str, builds: bool, fakes: Path, smi: Path) -> t.Iterator[
         "NVIDIA driver CUDA integration components",
         {"/usr/bin/nvidia-smi": Entry(smi, 0o755)},
         {
-            "Depends": _equal(full, "libcuda1", "libnvidia-ml1", "nvidia-modprobe", "nvidia-persistenced")
+            "Depends": equal(full, "libcuda1", "libnvidia-ml1", "nvidia-modprobe", "nvidia-persistenced")
             + ", nvidia-kernel-open-dkms (= %s) | nvidia-kernel-dkms (= %s)" % (full, full),
             "Conflicts": "nvidia-smi",
             "Replaces": "nvidia-smi",
             "Provides": "nvidia-smi (= %s)" % full,
         },
     )
-    yield _library("libcuda1", full, "libcuda", fakes / "libcuda.so", _equal(full, "libnvidia-ptxjitcompiler1"))
-    yield _library("libnvidia-ml1", full, "libnvidia-ml", fakes / "libnvidia-ml.so")
-    # Nobody calls these two in the test bed; they exist because a driver is a set of packages, not one.
-    for name, library in (
-        ("libnvidia-ptxjitcompiler1", "libnvidia-ptxjitcompiler"),
-        ("libnvidia-cfg1", "libnvidia-cfg"),
-    ):
-        yield _library(name, full, library, _empty_library(fakes, library))
+    cuda = {"libcuda": fakes / "libcuda.so"}
+    yield library("libcuda1", full, cuda, equal(full, "libnvidia-ptxjitcompiler1"))
+    yield library("libnvidia-ml1", full, {"libnvidia-ml": fakes / "libnvidia-ml.so"})
+    for name in ("libnvidia-ptxjitcompiler", "libnvidia-cfg"):
+        yield library(name + "1", full, {name: empty_library(fakes, name)})
     yield _dkms("nvidia-kernel-open-dkms", "nvidia-kernel-dkms", full, "Dual MIT/GPL", builds)
     yield _dkms("nvidia-kernel-dkms", "nvidia-kernel-open-dkms", full, "NVIDIA", builds)
     yield Package(
@@ -69,16 +64,13 @@ def _packages(version: str, builds: bool, fakes: Path, smi: Path) -> t.Iterator[
         full,
         "NVIDIA kernel module support files",
         {"/usr/lib/udev/rules.d/60-nvidia.rules": Entry(FILES / "nvidia/60-nvidia.rules")},
-        {"Depends": _equal(full, "nvidia-modprobe")},
+        {"Depends": equal(full, "nvidia-modprobe")},
     )
     yield Package(
         "firmware-nvidia-gsp",
         full,
         "NVIDIA GSP firmware",
-        {
-            "/usr/lib/firmware/nvidia/%s/gsp_%s.bin" % (version, chip): Entry("stand-in %s\n" % version)
-            for chip in ("ga10x", "tu10x")
-        },
+        firmware(version),
     )
     yield _persistenced(full, fakes)
     yield Package(
@@ -95,28 +87,8 @@ def _packages(version: str, builds: bool, fakes: Path, smi: Path) -> t.Iterator[
     yield _meta("cuda-drivers", full, "nvidia-kernel-dkms")
 
 
-def _equal(version: str, *names: str) -> str:
-    return ", ".join("%s (= %s)" % (name, version) for name in names)
-
-
-def _library(package: str, version: str, library: str, source: Path, depends: str = "") -> Package:
-    path = "%s/%s.so.%s" % (_LIBRARIES, library, version.rsplit("-", maxsplit=1)[0])
-    relations = {"Depends": "libc6 (>= 2.34)" + (", " + depends if depends else ""), "Multi-Arch": "same"}
-    # ldconfig makes the link that the soname asks for; the package ships the real file alone.
-    return Package(
-        package, version, "NVIDIA %s library" % library, {path: Entry(source)}, relations, triggers=_LDCONFIG
-    )
-
-
-def _empty_library(fakes: Path, library: str) -> Path:
-    target = fakes / ("%s.so" % library)
-    if not target.exists():
-        run("gcc", "-shared", "-nostdlib", "-s", "-Wl,-soname,%s.so.1" % library, "-o", target, "-x", "c", "/dev/null")
-    return target
-
-
 def _dkms(name: str, other: str, full: str, license_name: str, builds: bool) -> Package:
-    version = full.rsplit("-", maxsplit=1)[0]
+    version = upstream(full)
     source = "/usr/src/nvidia-%s" % version
     values = {"VERSION": version, "LICENSE": license_name, "DEFINES": "" if builds else "-DNV_FOR_OLD_KERNELS"}
     entries = {"%s/%s" % (source, path.name): Entry(path) for path in sorted((FILES / "dkms").glob("*.c"))}
@@ -128,7 +100,7 @@ def _dkms(name: str, other: str, full: str, license_name: str, builds: bool) -> 
         "NVIDIA kernel module DKMS source (%s)" % license_name,
         entries,
         {
-            "Depends": "dkms (>= 3.1.8), " + _equal(full, "firmware-nvidia-gsp", "nvidia-kernel-support"),
+            "Depends": "dkms (>= 3.1.8), " + equal(full, "firmware-nvidia-gsp", "nvidia-kernel-support"),
             "Conflicts": other,
             "Replaces": other,
         },
@@ -152,12 +124,6 @@ def _dkms(name: str, other: str, full: str, license_name: str, builds: bool) -> 
 
 def _persistenced(full: str, fakes: Path) -> Package:
     unit = "nvidia-persistenced.service"
-    user = (
-        'if [ "$1" = configure ] && ! getent passwd nvidia-persistenced >/dev/null; then\n'
-        "    useradd --system --user-group --home-dir / --no-create-home --shell /usr/sbin/nologin "
-        "--comment 'NVIDIA Persistence Daemon' nvidia-persistenced\n"
-        "fi\n"
-    )
     return Package(
         "nvidia-persistenced",
         full,
@@ -166,9 +132,9 @@ def _persistenced(full: str, fakes: Path) -> Package:
             "/usr/bin/nvidia-persistenced": Entry(fakes / "nvidia-persistenced", 0o755),
             "/usr/lib/systemd/system/%s" % unit: Entry(FILES / "nvidia" / unit),
         },
-        {"Depends": "passwd, init-system-helpers, " + _equal(full, "libnvidia-cfg1")},
+        {"Depends": "passwd, init-system-helpers, " + equal(full, "libnvidia-cfg1")},
         {
-            "postinst": user + units_postinst(unit, start=(unit,)),
+            "postinst": PERSISTENCED_USER + units_postinst(unit, start=(unit,)),
             "prerm": units_prerm(unit),
             "postrm": units_postrm(unit),
         },

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import typing as t
 from pathlib import Path
 
@@ -56,6 +57,15 @@ def debian_packages(cache: Path, *names: str) -> t.Dict[str, Path]:
     if missing:
         run("apt-get", "download", *missing, cwd=cache)
     return {name: found[name] for name in names}
+
+
+def debian_closure(cache: Path, *names: str) -> t.Dict[str, Path]:
+    """Debian's packages of these names with all that they need, as on a system on which nothing is installed."""
+    with tempfile.NamedTemporaryFile() as nothing:
+        status = "Dir::State::status=%s" % nothing.name
+        text = run("apt-get", "-o", status, "--print-uris", "--yes", "install", *names)
+    listed = [line.split()[1] for line in text.splitlines() if line.startswith("'")]
+    return debian_packages(cache, *(file_name.split("_")[0] for file_name in listed))
 
 
 def unpack(deb: Path, target: Path) -> Path:
