@@ -16,14 +16,27 @@ import time
 import typing as t
 
 from . import apt_text, node_sources
+from .apt_text import Available
 from .bundle import MISSING, PlatformBundle, Problem
 from .desired import deb822, source_path
 from .model import AptSource, Reading, to_plain
 from .package_names import DRIVER_GLOBS, axis_of
-from .packages import Wanted, choose, fits, modules_package, no_kernel, no_modules, not_found, wanted
+from .packages import (
+    Wanted,
+    choose,
+    driver_of_modules,
+    fits,
+    modules_package,
+    no_kernel,
+    no_modules,
+    not_found,
+    wanted,
+)
 from .parse import apt_errors, apt_sources
+from .plan import goes, package_plan
 from .probe import sources as probe
 from .probe.host import Command, Host, LocalHost
+from .version import version_numbers
 
 #: Settings that say how to reach the network from here; all others of the node's apt are left behind.
 _NETWORK = re.compile(
@@ -200,6 +213,8 @@ class _Root:
                 (name, available[name]) for name in package.names if name in available and available[name].versions
             ]
             versions = [version for _name, there in found for version in there.versions]
+            if package.driver and found:
+                found, versions = self._of_driver(package.driver, found)
             picks = [(name, choose(package, name, there.candidate, there.versions)) for name, there in found]
             pick = next(((name, version) for name, version in picks if version), None)
             if pick:
@@ -213,6 +228,19 @@ class _Root:
             raise ResolveError([problem for axis, found in lacking.items() for problem in self._lack(axis, found)])
         self._pin_driver(driver)
         return chosen, requests
+
+    def _of_driver(
+        self, driver: str, found: t.Sequence[t.Tuple[str, Available]]
+    ) -> t.Tuple[t.List[t.Tuple[str, Available]], t.List[str]]:
+        """What is there of built modules, without the versions that are another driver's; and all drivers there are."""
+        shown = apt_text.depends(self._run(["apt-cache", "show", *(name for name, _there in found)]).stdout)
+        builds = {key: driver_of_modules(text) for key, text in shown.items()}
+        left = []
+        for name, there in found:
+            mine = tuple(full for full in there.versions if builds.get((name, full)) in (None, driver))
+            if mine:
+                left.append((name, Available(there.candidate if there.candidate in mine else mine[0], mine)))
+        return left, sorted({build for build in builds.values() if build}, key=version_numbers, reverse=True)
 
     def _lack(self, axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) -> t.List[Problem]:
         release = self._bundle.kernel.release
@@ -257,6 +285,10 @@ class _Root:
     def _prove(self, locked: t.Mapping[str, t.Mapping[str, str]]) -> t.Tuple[str, ...]:
         """That the whole lock can be installed on this node as it is; what it would remove from it."""
         requests = ["%s=%s" % pair for packages in locked.values() for pair in packages.items()]
+        with open(os.path.join(self._path, "node-status"), encoding="utf-8") as file:
+            plan = package_plan(apt_text.status(file.read()), locked["driver"])
+        # What goes when the set is installed, and is held until then: apt would not remove it by itself.
+        requests += ["%s-" % name for name in plan.left if goes(name, locked["driver"])]
         result = self._simulate(requests, "node-status")
         _installed, removed = apt_text.simulation(result.stdout)
         return removed

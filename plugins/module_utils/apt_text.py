@@ -12,6 +12,8 @@ import dataclasses
 import re
 import typing as t
 
+from .model import Package
+
 #: A version in apt-cache's table, with its priority; Ubuntu's updates come to a share of all machines first.
 _VERSION = re.compile(r" (?:\*\*\*|   ) (\d\S*)(?: -?\d+)?(?: \(phased \d+%\))?")
 
@@ -47,6 +49,29 @@ def policy(text: str) -> t.Dict[str, Available]:
             versions.append(version.group(1))
     keep()
     return found
+
+
+def depends(text: str) -> t.Dict[t.Tuple[str, str], str]:
+    """``apt-cache show NAME…``: the field Depends by name and full version."""
+    stanzas = _stanzas(text, "Depends")
+    return {(fields["Package"], fields["Version"]): fields.get("Depends", "") for fields in stanzas}
+
+
+def status(text: str) -> t.Dict[str, Package]:
+    """dpkg's own status file: what is installed, whole, by name."""
+    return {
+        fields["Package"]: Package(fields["Package"], fields["Version"], fields["Status"].startswith("hold "))
+        for fields in _stanzas(text, "Status")
+        if fields.get("Status", "").endswith(" ok installed")
+    }
+
+
+def _stanzas(text: str, field: str) -> t.Iterator[t.Dict[str, str]]:
+    """Package, Version and one more field of each package of which there are both."""
+    for stanza in text.split("\n\n"):
+        fields = dict(re.findall(r"^(Package|Version|%s): (.*)$" % field, stanza, re.MULTILINE))
+        if "Package" in fields and "Version" in fields:
+            yield fields
 
 
 def simulation(text: str) -> t.Tuple[t.Dict[str, str], t.Tuple[str, ...]]:

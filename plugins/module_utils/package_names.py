@@ -129,7 +129,12 @@ def moves_with(name: str, version: str, driver: str) -> bool:
     """
     if not belongs_to_driver_set(bare(name)):
         return False
-    return driver_version_in(version) == driver or bool(_KERNEL_MODULES.match(name) and not is_of_one_kernel(name))
+    return driver_version_in(version) == driver or (are_built_modules(name) and not is_of_one_kernel(name))
+
+
+def are_built_modules(name: str) -> bool:
+    """Whether a package has modules that were built for one kernel and one driver, or leads to such."""
+    return bool(_KERNEL_MODULES.match(name))
 
 
 def is_of_one_kernel(name: str) -> bool:

@@ -25,7 +25,8 @@ class Wanted:
 
     ``names`` are alternatives, the first that a repository has is taken. ``version`` is the upstream version or a full
     one; None leaves the choice to the package manager. ``exact``: no other version will do. ``minimum``: the oldest
-    that will do, where the choice is the package manager's.
+    that will do, where the choice is the package manager's. ``driver``: modules that are built, and of which driver,
+    whatever version their package has.
     """
 
     names: t.Tuple[str, ...]
@@ -33,6 +34,7 @@ class Wanted:
     required: bool = True
     exact: bool = True
     minimum: t.Optional[str] = None
+    driver: t.Optional[str] = None
 
     @property
     def name(self) -> str:
@@ -94,12 +96,21 @@ def kernel_packages(platform: str, kernel: Kernel, build: str) -> t.Tuple[Wanted
         if platform.startswith("ubuntu-"):
             names.append("linux-modules-" + kernel.release)
         names += ["linux-headers-" + kernel.release] if headers else []
-        return tuple(Wanted((name,)) for name in names)
+        return tuple(Wanted((name,)) for name in names) + _further_modules(platform, kernel.release)
     metapackage = kernel.metapackage or ""
     names = [metapackage]
     if headers and metapackage.startswith("linux-image-"):
         names.append(metapackage.replace("linux-image-", "linux-headers-", 1))
     return tuple(Wanted((name,)) for name in names)
+
+
+def _further_modules(platform: str, release: str) -> t.Tuple[Wanted, ...]:
+    """The other half of the drivers for hardware, which Ubuntu's metapackages of these flavours bring and the image
+    does not ask for. Those of the clouds do without, and newer releases have one package of modules.
+    """
+    if not platform.startswith("ubuntu-") or not release.endswith(("-generic", "-lowlatency")):
+        return ()
+    return (Wanted(("linux-modules-extra-" + release,), required=False),)
 
 
 def driver_packages(platform: str, driver: Driver) -> t.Tuple[Wanted, ...]:
@@ -125,7 +136,7 @@ def modules_for(bundle: PlatformBundle) -> t.Tuple[Wanted, ...]:
     if driver.build != "precompiled":
         return ()
     flavour = kernel.release or (kernel.metapackage or "").replace("linux-image-", "").replace("linux-", "")
-    return (Wanted((modules_package(bundle, flavour),)),)
+    return (Wanted((modules_package(bundle, flavour),), driver=driver.version),)
 
 
 def modules_package(bundle: PlatformBundle, kernel: str) -> str:
@@ -216,6 +227,19 @@ def fits(full: str, version: str) -> bool:
     )
 
 
+#: What built modules ask of the driver's shared files: just its version, or the open ones a range around it.
+_MODULES_ASK = re.compile(r"\bnvidia-kernel-common-\S+ \(>= (\d{3}\.\d+(?:\.\d+)?)")
+
+
+def driver_of_modules(depends: str) -> t.Optional[str]:
+    """The driver of which built modules are, by what their package depends on; None where that says nothing.
+
+    The archive builds them for one kernel again and again, once for each driver, and their version is the kernel's.
+    """
+    match = _MODULES_ASK.search(depends)
+    return match.group(1) if match else None
+
+
 def choose(package: Wanted, name: str, candidate: t.Optional[str], versions: t.Sequence[str]) -> t.Optional[str]:
     """The full version to lock for one name; None when there is none that fits.
 
@@ -237,17 +261,25 @@ def _too_old(full: str, minimum: t.Optional[str]) -> bool:
 def not_found(axis: str, lacking: t.Sequence[t.Tuple[Wanted, t.Sequence[str]]]) -> t.List[Problem]:
     """Versions of one axis that no repository has: a problem for all packages of which the same versions are there.
 
-    :arg lacking: each package with the full versions of it that are there
+    :arg lacking: each package with the full versions of it that are there; built modules with the drivers they are of
     """
     groups: t.Dict[t.Tuple[t.Optional[str], t.Tuple[str, ...]], t.List[str]] = {}
     found = []
     for package, versions in lacking:
         there = tuple(dict.fromkeys(upstream(full) for full in versions))
-        if package.minimum and there:
+        if package.driver and there:
+            found.append(_modules_of_another(package, versions))
+        elif package.minimum and there:
             found.append(_older_than_needed(package, there))
         else:
             groups.setdefault((package.version, there), []).append(" or ".join(package.names))
     return found + [_not_found(axis, version, there, names) for (version, there), names in groups.items()]
+
+
+def _modules_of_another(package: Wanted, drivers: t.Sequence[str]) -> Problem:
+    message = "has no built modules: %s is there for driver %s" % (package.name, " and ".join(drivers))
+    fix = "Use %s, or a kernel for which there are modules of %s" % (drivers[0], package.driver)
+    return Problem("driver.version", package.driver, message, fix)
 
 
 def _older_than_needed(package: Wanted, there: t.Sequence[str]) -> Problem:

@@ -11,6 +11,7 @@ import typing as t
 
 from .model import Package
 from .package_names import (
+    are_built_modules,
     axis_of,
     bare,
     driver_version_in,
@@ -32,9 +33,9 @@ class PackagePlan:
     """What has to happen to one axis, from state.
 
     ``install``: wanted packages that are not there, whole and at their version. ``left``: installed parts of another
-    driver, which move along or go, and kernel modules of another make, which go. ``hold``: those to hold. ``release``:
-    names that are held and not to be: of the axis, neither installed nor wanted; those that were asked to be released;
-    and where nothing shall be held, all that else would be.
+    driver, which move along or go, and kernel modules of another make or for the driver before, which go. ``hold``:
+    those to hold. ``release``: names that are held and not to be: of the axis, neither installed nor wanted; those that
+    were asked to be released; and where nothing shall be held, all that else would be.
     """
 
     install: t.Tuple[str, ...] = ()
@@ -93,6 +94,11 @@ def replaceable(name: str, wanted: t.Iterable[str]) -> bool:
     return axis_of(bare(name)) in {taken for axis in axes if axis for taken in _REPLACED.get(axis, ())}
 
 
+def goes(name: str, wanted: t.Iterable[str]) -> bool:
+    """Whether a package that is left behind goes in any case: modules do, all else may move to the wanted driver."""
+    return are_built_modules(name) or is_other_module(name, wanted)
+
+
 def driver_version_of(wanted: t.Mapping[str, str]) -> t.Optional[str]:
     """The one driver that these packages are of; None where they are of no driver."""
     versions = [driver_version_in(full) for name, full in sorted(wanted.items()) if has_driver_version(bare(name))]
@@ -108,10 +114,17 @@ def _left_behind(present: t.Mapping[str, Package], wanted: t.Mapping[str, str]) 
     driver = driver_version_of(wanted)
     if driver is None:
         return []
+    # Modules that were built for another kernel ask for the driver that is replaced.
+    replaced = any(of_another_driver(name, package.version, driver) for name, package in present.items())
     return [
         name
         for name, package in present.items()
-        if name not in wanted and (of_another_driver(name, package.version, driver) or is_other_module(name, wanted))
+        if name not in wanted
+        and (
+            of_another_driver(name, package.version, driver)
+            or is_other_module(name, wanted)
+            or (replaced and are_built_modules(name))
+        )
     ]
 
 
@@ -148,7 +161,7 @@ def told(plan: PackagePlan, present: t.Mapping[str, Package], wanted: t.Mapping[
                 (name, package.status, version, "," + hold if hold else "")
             )
     for name in plan.left:
-        along = "" if is_other_module(name, wanted) else ", or moves to the wanted driver"
+        along = "" if goes(name, wanted) else ", or moves to the wanted driver"
         changes[name] = "%s: %s goes%s" % (name, present[name].version, along)
     for name in plan.hold:
         if name not in changes:

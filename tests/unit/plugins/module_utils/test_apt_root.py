@@ -155,7 +155,7 @@ class Apt:
         return "linux-image-amd64\nlinux-image-6.12.117+deb13-amd64\n"
 
     def _close(self, words):
-        asked = dict(word.split("=", 1) for word in words[words.index("install") + 1 :])
+        asked = dict(word.split("=", 1) for word in words[words.index("install") + 1 :] if not word.endswith("-"))
         return "".join("Inst %s (%s x:stable [amd64])\n" % pair for pair in {**self.needed, **asked}.items())
 
     def _prove(self, words):
@@ -379,10 +379,14 @@ def test_a_metapackage_that_leads_nowhere_is_told(needed, said):
 
 
 class Ubuntu(Apt):
-    """Has every package that is asked for; the metapackages lead to one kernel and to modules for ``modules``."""
+    """Has every package that is asked for; the metapackages lead to one kernel and to modules for ``modules``.
 
-    def __init__(self, modules):
+    ``builds``: driver by version of the modules' packages, the newest first.
+    """
+
+    def __init__(self, modules, builds=(("6.8.0-79.79", "580.159.03"),)):
         super().__init__()
+        self.builds = dict(builds)
         self.needed = {
             "linux-image-6.8.0-79-generic": "6.8.0-79.79",
             "linux-modules-6.8.0-79-generic": "6.8.0-79.79",
@@ -396,17 +400,26 @@ class Ubuntu(Apt):
         for name in words[2:]:
             own = "linux" in name or "modprobe" in name
             full = "6.8.0-79.79" if own else AVAILABLE.get(name, ("580.159.03-0ubuntu0.24.04.1",))[0]
-            for version in ("1.20.1-1", "1.20.0-1") if "container" in name and "d.io" not in name else (full,):
-                text += "%s:\n  Candidate: %s\n  Version table:\n     %s 500\n" % (name, version, version)
+            there = ("1.20.1-1", "1.20.0-1") if "container" in name and "d.io" not in name else (full,)
+            there = tuple(self.builds) if "nvidia" in name and "linux" in name else there
+            text += "%s:\n  Candidate: %s\n  Version table:\n" % (name, there[0])
+            text += "".join("     %s 500\n" % version for version in there)
         return text.replace("26.1.5", "26.1.4")
+
+    def _apt_cache_show(self, words):
+        stanza = "Package: %s\nVersion: %s\nDepends: nvidia-kernel-common-580-server (>= %s)\n"
+        return "\n".join(stanza % (name, *build) for name in words[2:] for build in self.builds.items())
 
 
 PRECOMPILED = {"flavour": "open", "build": "precompiled", "source": "distro"}
 
 
-def on_ubuntu(modules):
+def on_ubuntu(modules, builds=(("6.8.0-79.79", "580.159.03"),), apt=None):
     return resolve(
-        Ubuntu(modules), driver=PRECOMPILED, kernel=Kernel(metapackage="linux-generic"), platform="ubuntu-24.04-x86_64"
+        apt or Ubuntu(modules, builds),
+        driver=PRECOMPILED,
+        kernel=Kernel(metapackage="linux-generic"),
+        platform="ubuntu-24.04-x86_64",
     )
 
 
@@ -424,6 +437,32 @@ def test_metapackages_that_lead_to_different_kernels_are_told():
         on_ubuntu("6.8.0-78")
     assert "kernel.release: '6.8.0-79-generic' has no precompiled modules of this driver: " in str(caught.value)
     assert "there are some for 6.8.0-78-generic" in str(caught.value)
+
+
+def test_modules_are_taken_that_were_built_for_the_driver_of_the_bundle():
+    """The newest that the archive has for a kernel are of the newest driver, and their version does not say so."""
+    builds = (("6.8.0-79.79+1", "580.178.04"), ("6.8.0-79.79", "580.159.03"))
+    found = on_ubuntu("6.8.0-79", builds).packages["driver"]
+    assert found["linux-modules-nvidia-580-server-open-generic"] == "6.8.0-79.79"
+
+
+def test_modules_of_other_drivers_alone_are_told():
+    with pytest.raises(apt_root.ResolveError) as caught:
+        on_ubuntu("6.8.0-79", (("6.8.0-79.79+1", "580.178.04"),))
+    assert "driver.version: '580.159.03' has no built modules: " in str(caught.value)
+    assert "is there for driver 580.178.04. Use 580.178.04" in str(caught.value)
+
+
+def test_the_lock_is_proven_without_the_modules_that_ask_for_the_driver_before(tmp_path):
+    """apt would not remove them by itself, since they are held."""
+    old = (("nvidia-utils-580-server", "580.95.05-1"), ("linux-modules-nvidia-580-server-open-6.8.0-78-generic", "6.8"))
+    stanza = "Package: %s\nStatus: hold ok installed\nVersion: %s\n"
+    (tmp_path / "status").write_text("\n".join(stanza % package for package in old))
+    apt = Ubuntu("6.8.0-79")
+    on_ubuntu("6.8.0-79", apt=apt)
+    (prove,) = [call for call in apt.calls if any("node-status" in word for word in call)]
+    assert "linux-modules-nvidia-580-server-open-6.8.0-78-generic-" in prove
+    assert [word for word in prove if word.endswith("-")] == prove[-1:]
 
 
 def test_versions_that_no_repository_has_are_all_told_at_once():

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import apt_text
 from ansible_collections.goldennode.gpu.plugins.module_utils.apt_text import Available
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Package
 
 POLICY = """\
 docker-ce:
@@ -123,6 +124,33 @@ def test_a_version_that_comes_to_a_share_of_all_machines_first():
     assert apt_text.policy(text)["libcuda1"].versions == ("580.178.04-1", "580.159.03-1")
 
 
+def test_relations_of_every_version():
+    """As apt-cache show prints them: a stanza for each version, and all their fields."""
+    text = (
+        "Package: linux-modules-nvidia-580-server-open-6.8.0-79-generic\nVersion: 6.8.0-79.79+1\nPriority: optional\n"
+        "Depends: nvidia-kernel-common-580-server (>= 580.178.04)\nDescription: x\n further\n\n"
+        "Package: linux-modules-nvidia-580-server-open-6.8.0-79-generic\nVersion: 6.8.0-79.79\n\nVersion: 1\n"
+    )
+    name = "linux-modules-nvidia-580-server-open-6.8.0-79-generic"
+    assert apt_text.depends(text) == {
+        (name, "6.8.0-79.79+1"): "nvidia-kernel-common-580-server (>= 580.178.04)",
+        (name, "6.8.0-79.79"): "",
+    }
+
+
+def test_what_dpkgs_status_says_is_installed():
+    text = (
+        "Package: bash\nStatus: install ok installed\nVersion: 5.2\n\n"
+        "Package: libcuda1\nStatus: hold ok installed\nArchitecture: amd64\nVersion: 580.159.03-1\n\n"
+        "Package: gone\nStatus: deinstall ok config-files\nVersion: 1\n\n"
+        "Package: half\nStatus: install ok half-configured\nVersion: 1\n"
+    )
+    assert apt_text.status(text) == {
+        "bash": Package("bash", "5.2"),
+        "libcuda1": Package("libcuda1", "580.159.03-1", held=True),
+    }
+
+
 def test_files_of_a_repository():
     digest = "82130bb6a560cd2a7234d8018baf73f188f5dd56413d5aa0accc987b2197a6a1"
     text = (
@@ -158,6 +186,8 @@ def test_any_text_is_taken():
     for _round in range(300):
         text = "".join(source.choice(alphabet) for _character in range(source.randrange(120)))
         apt_text.policy(text)
+        apt_text.depends(text)
+        apt_text.status(text)
         apt_text.simulation(text)
         apt_text.transaction(text)
         apt_text.offered(text)

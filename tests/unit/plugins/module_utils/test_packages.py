@@ -118,7 +118,7 @@ def test_a_source_that_has_no_such_packages_is_told(platform, driver, said):
 def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
     driver = Driver("580.159.03", flavour, "precompiled", "distro")
     (found,) = packages.modules_for(platform_bundle(kernel=kernel, driver=driver))
-    assert found == Wanted((expected,))
+    assert found == Wanted((expected,), driver="580.159.03")
     assert packages.modules_for(platform_bundle()) == ()
 
 
@@ -136,13 +136,20 @@ def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
             "ubuntu-24.04-x86_64",
             Kernel(release="6.8.0-45-generic"),
             "dkms",
-            "linux-image-6.8.0-45-generic linux-modules-6.8.0-45-generic linux-headers-6.8.0-45-generic",
+            "linux-image-6.8.0-45-generic linux-modules-6.8.0-45-generic linux-headers-6.8.0-45-generic "
+            "linux-modules-extra-6.8.0-45-generic",
         ),
         (
             "ubuntu-24.04-x86_64",
             Kernel(release="6.8.0-45-generic"),
             "precompiled",
-            "linux-image-6.8.0-45-generic linux-modules-6.8.0-45-generic",
+            "linux-image-6.8.0-45-generic linux-modules-6.8.0-45-generic linux-modules-extra-6.8.0-45-generic",
+        ),
+        (
+            "ubuntu-24.04-x86_64",
+            Kernel(release="6.8.0-1030-aws"),
+            "precompiled",
+            "linux-image-6.8.0-1030-aws linux-modules-6.8.0-1030-aws",
         ),
         ("ubuntu-24.04-x86_64", Kernel(metapackage="linux-generic"), "dkms", "linux-generic"),
         (
@@ -155,6 +162,41 @@ def test_precompiled_modules_are_of_the_kernel(kernel, flavour, expected):
 )
 def test_case_061_kernel_and_headers_are_named_together(platform, kernel, build, expected):
     assert names(packages.kernel_packages(platform, kernel, build)) == expected.split()
+
+
+def test_the_other_half_of_the_hardware_drivers_may_be_missing():
+    """Newer releases have one package of modules."""
+    found = packages.kernel_packages("ubuntu-26.04-x86_64", Kernel(release="7.0.0-14-generic"), "precompiled")
+    assert [package.name for package in found if not package.required] == ["linux-modules-extra-7.0.0-14-generic"]
+
+
+@pytest.mark.parametrize(
+    ("depends", "driver"),
+    [
+        (
+            "linux-image-6.8.0-79-generic | linux-image-unsigned-6.8.0-79-generic, nvidia-kernel-common-580-server (<= "
+            "580.159.03-1), nvidia-kernel-common-580-server (>= 580.159.03)",
+            "580.159.03",
+        ),
+        ("linux-objects-nvidia-580-6.8.0-79-generic, nvidia-kernel-common-580 (>= 580.95)", "580.95"),
+        ("nvidia-kernel-common-580-server (<= 580.159.03-1)", None),
+        ("linux-image-6.8.0-79-generic", None),
+        ("", None),
+    ],
+)
+def test_of_which_driver_built_modules_are(depends, driver):
+    assert packages.driver_of_modules(depends) == driver
+
+
+def test_built_modules_of_other_drivers_alone_are_told():
+    driver = Driver("580.159.03", "open", "precompiled", "distro")
+    (modules,) = packages.modules_for(platform_bundle(kernel=Kernel(release="6.8.0-84-generic"), driver=driver))
+    (said,) = map(str, packages.not_found("driver", [(modules, ("620.70.06", "580.178.04"))]))
+    assert said == (
+        "driver.version: '580.159.03' has no built modules: linux-modules-nvidia-580-server-open-6.8.0-84-generic is "
+        "there for driver 620.70.06 and 580.178.04. Use 620.70.06, or a kernel for which there are modules of "
+        "580.159.03."
+    )
 
 
 def test_nvidias_repository_for_debian_12_needs_its_own_dkms():

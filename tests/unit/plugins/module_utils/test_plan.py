@@ -83,6 +83,41 @@ def test_what_is_released_and_moved_is_not_said_to_be_held() -> None:
     assert told(plan, there, {NAME: VERSION}) == ["nvidia-container-toolkit: 1.19.1-1 -> 1.20.0-1"]
 
 
+#: A driver of Ubuntu's, whose modules are built for one kernel and have its version.
+MODULES = "linux-modules-nvidia-580-server-open-%s-generic"
+NEW_DRIVER = {
+    "nvidia-utils-580-server": "580.178.04-0ubuntu0.24.04.1",
+    "nvidia-firmware-580-server-580.178.04": "580.178.04-0ubuntu0.24.04.1",
+    MODULES % "6.8.0-84": "6.8.0-84.84",
+}
+
+
+def test_modules_that_were_built_for_the_driver_before_give_way() -> None:
+    old = (
+        Package("nvidia-utils-580-server", "580.159.03-0ubuntu0.24.04.1", held=True),
+        Package("nvidia-firmware-580-server-580.159.03", "580.159.03-0ubuntu0.24.04.1", held=True),
+        Package(MODULES % "6.8.0-79", "6.8.0-79.79", held=True),
+    )
+    plan = package_plan({package.name: package for package in old}, NEW_DRIVER)
+    assert plan.left == (MODULES % "6.8.0-79",)
+    assert package_changes(present(*old), NEW_DRIVER) == [
+        "linux-modules-nvidia-580-server-open-6.8.0-79-generic: 6.8.0-79.79 goes",
+        "linux-modules-nvidia-580-server-open-6.8.0-84-generic: install 6.8.0-84.84 and hold it",
+        "nvidia-firmware-580-server-580.178.04: install 580.178.04-0ubuntu0.24.04.1 and hold it",
+        "nvidia-utils-580-server: 580.159.03-0ubuntu0.24.04.1 -> 580.178.04-0ubuntu0.24.04.1, and hold it",
+    ]
+
+
+def test_modules_of_the_same_driver_for_another_kernel_stay() -> None:
+    """The node can then still boot the kernel before with its GPUs."""
+    there = [Package(name, version, held=True) for name, version in NEW_DRIVER.items()]
+    there.append(Package(MODULES % "6.8.0-79", "6.8.0-79.79+1", held=True))
+    assert package_changes(present(*there), NEW_DRIVER) == []
+    assert package_changes(present(*there), {**NEW_DRIVER, MODULES % "6.8.0-90": "6.8.0-90.91"}) == [
+        "linux-modules-nvidia-580-server-open-6.8.0-90-generic: install 6.8.0-90.91 and hold it"
+    ]
+
+
 PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
 WANTED = {PATH: to_plain(ManagedFile(PATH, "kernel", 0o644, "a"))}
 RIGHT = FileState(PATH, "a", 0o644, 0, 0, 1.0)
