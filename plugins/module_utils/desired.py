@@ -387,8 +387,9 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     if settings["kernel"]["kernel_pin"]:
         pins += _NO_OTHER_KERNEL
     yield _file(_PREFERENCES, "packages", HEADER + "\n" + pins)
+    patterns = DRIVER_GLOBS + (KERNEL_GLOBS if settings["kernel"]["kernel_pin"] else ())
     names = [re.sub(r"([.+])", r"\\\1", name) for name, _version in packages]
-    names += [re.sub(r"([.+])", r"\\\1", pattern).replace("*", ".*") for pattern in DRIVER_GLOBS]
+    names += [re.sub(r"([.+])", r"\\\1", pattern).replace("*", ".*") for pattern in patterns]
     entries = "".join('    "%s$";\n' % name for name in names)
     yield _file(
         "/etc/apt/apt.conf.d/51goldennode",

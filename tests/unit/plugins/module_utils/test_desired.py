@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import DRIVER_GLOBS, TOOLKIT
+from ansible_collections.goldennode.gpu.plugins.module_utils.package_names import DRIVER_GLOBS, KERNEL_GLOBS, TOOLKIT
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.tests.unit.healthy import DRIVER, desired, lock, settings
 
@@ -70,9 +70,13 @@ def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades
     blacklist = content("/etc/apt/apt.conf.d/51goldennode")
     assert "Package: docker-ce\nPin: version 5:26.1.4-1~debian.13~trixie\nPin-Priority: 1001\n" in pins
     assert pins.count("Pin-Priority: 1001") == 11 + 1  # and one for what no lock names
-    assert blacklist.count('$";') == 11 + len(DRIVER_GLOBS)
+    assert blacklist.count('$";') == 11 + len(DRIVER_GLOBS) + len(KERNEL_GLOBS)
     assert '    "linux-image-6\\.12\\.57\\+deb13-amd64$";\n' in blacklist
     assert '    "libnvidia-container1$";\n' in blacklist
+    assert '    "linux-generic.*$";\n' in blacklist, "a metapackage would bring a kernel without the driver's modules"
+    free = content("/etc/apt/apt.conf.d/51goldennode", kernel_pin=False)
+    assert "linux-image-" not in free
+    assert '    "linux-modules-nvidia-.*$";\n' in free
 
 
 def test_case_041_the_toolkits_four_packages_are_pinned_each_by_its_name():
