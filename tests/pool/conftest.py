@@ -17,6 +17,7 @@ from poollib import Node, Pool, bed, golden_snapshots, node_of_this_worker
 
 A10 = node_of_this_worker(1, "a10")
 H100 = node_of_this_worker(2, "h100x8")
+UBUNTU = node_of_this_worker(3, "a10", "ubuntu-24.04")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,7 +34,7 @@ _STARTED: t.Set[Node] = set()
 
 def _fresh(node: Node, snapshot: str) -> None:
     _STARTED.add(node)
-    bed("up", "%s=%s:%d" % (node.name, node.profile, node.port))
+    bed("up", node.spec)
     bed("reset", node.name, snapshot)
 
 
@@ -67,3 +68,15 @@ def bare_a10(tmp_path: pathlib.Path) -> Pool:
     """A pool of one node as an installer leaves it: nouveau holds the GPU, nothing of NVIDIA or Docker is there."""
     _fresh(A10, "bare")
     return Pool(tmp_path, [A10])
+
+
+@pytest.fixture
+def golden_ubuntu(tmp_path: pathlib.Path) -> Pool:
+    """A pool of one golden node that is, as far as packages go, of Ubuntu 24.04, with its own kernel and driver."""
+    bundle = "ubuntu-a.yml"
+    snapshots = golden_snapshots([UBUNTU], tmp_path, bundle)
+    _fresh(UBUNTU, snapshots[UBUNTU])
+    UBUNTU.wait("golden by the boot unit", UBUNTU.is_golden)
+    pool = Pool(tmp_path, [UBUNTU], bundle)
+    pool.take_locks(snapshots[UBUNTU])
+    return pool

@@ -67,6 +67,12 @@ class Node:
     name: str
     profile: str
     port: int
+    system: str = "debian-13"
+
+    @property
+    def spec(self) -> str:
+        """The word by which `testbed up` knows it."""
+        return "%s=%s@%s:%d" % (self.name, self.profile, self.system, self.port)
 
     @property
     def gpus(self) -> int:
@@ -113,10 +119,10 @@ class Node:
         raise AssertionError("%s: not after %d s: %s" % (self.name, seconds, what))
 
 
-def node_of_this_worker(number: int, profile: str) -> Node:
+def node_of_this_worker(number: int, profile: str, system: str = "debian-13") -> Node:
     """A node that no other worker of pytest-xdist has; those of the first, or only, one are ptest01 to ptest09."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[len("gw") :])
-    return Node("ptest%d%d" % (worker, number), profile, 22240 + 10 * worker + number)
+    return Node("ptest%d%d" % (worker, number), profile, 22240 + 10 * worker + number, system)
 
 
 class Pool:
@@ -239,7 +245,7 @@ def snapshot_exists(name: str) -> bool:
     return done.returncode == 0
 
 
-def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path) -> t.Dict[Node, str]:
+def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path, bundle: str = "sim-a.yml") -> t.Dict[Node, str]:
     """Snapshots in which the nodes are golden, made by one run of site.yml for all that have none yet.
 
     The mark names the GPUs by UUID, so a snapshot belongs to one node. The locks that the run made are kept with it:
@@ -251,10 +257,10 @@ def golden_snapshots(nodes: t.Sequence[Node], directory: pathlib.Path) -> t.Dict
     ]
     if not missing:
         return names
-    bed("up", *("%s=%s:%d" % (node.name, node.profile, node.port) for node in missing))
+    bed("up", *(node.spec for node in missing))
     for node in missing:
         bed("reset", node.name, "bare")
-    pool = Pool(directory / "golden", missing)
+    pool = Pool(directory / "golden", missing, bundle)
     run = pool.site()
     assert run.rc == 0, run.output
     for node in missing:
