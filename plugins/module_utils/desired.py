@@ -22,6 +22,7 @@ from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
 BLACKLIST_PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
+PERSISTENCED_PATH = "/etc/systemd/system/nvidia-persistenced.service.d/goldennode.conf"
 HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark away, and is undone by the next run.\n"
 
 #: First engine that reads CDI specifications (``features.cdi``).
@@ -247,6 +248,8 @@ def _files(
     yield _file("/etc/dracut.conf.d/goldennode.conf", "kernel", _dracut(settings["kernel"]["kernel_blacklist"]))
     yield from _REPOSITORY_FILES[lock["package_manager"]](lock, settings)
     yield _file("/etc/systemd/system/goldennode-uvm.service", "driver", _uvm_service(group, mode))
+    if settings["driver"]["driver_persistenced"] and _lets_gpus_sleep(lock):
+        yield _file(PERSISTENCED_PATH, "driver", HEADER + _PERSISTENCED)
     yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
     yield _file("/etc/udev/rules.d/70-goldennode-uvm.rules", "device_access", _uvm_rules(group, mode))
     yield ManagedFile(path=AGENT_PATH, role="golden", mode=0o644, sha256=agent_sha256, source=agent_source)
@@ -294,6 +297,11 @@ def _uvm_service(group: str, mode: str) -> str:
     return HEADER + _UVM_SERVICE % {"group": group, "mode": mode, "nodes": _UVM_NODES}
 
 
+def _lets_gpus_sleep(lock: t.Mapping[str, t.Any]) -> bool:
+    """Whether the daemon is of Ubuntu's archive, whose unit has it keep no GPU awake."""
+    return bool(lock["platform"].startswith("ubuntu-") and lock["driver"]["source"] == "distro")
+
+
 def _agent_service(look_timeout: int) -> str:
     """systemd's limit is the last resort: the look has limits of its own."""
     return HEADER + _AGENT_SERVICE % {"timeout": 2 * look_timeout + 180, "agent": AGENT_PATH}
@@ -330,6 +338,17 @@ ExecStart=/bin/chmod %(mode)s %(nodes)s
 
 [Install]
 WantedBy=multi-user.target
+"""
+
+#: Ubuntu's unit has --no-persistence-mode, and ends as soon as nothing wants it: whoever starts it by hand, or upgrades
+#: the driver, is left without.
+_PERSISTENCED = """\
+[Unit]
+StopWhenUnneeded=no
+
+[Service]
+ExecStart=
+ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --persistence-mode --verbose
 """
 
 #: Comes after all that it looks at.

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 OLD_KERNEL, NEW_KERNEL = "6.8.0-79-generic", "6.8.0-84-generic"
 OLD_DRIVER, NEW_DRIVER = "580.159.03", "580.178.04"
 MODULES = "linux-modules-nvidia-580-server-open-%s"
+SETTINGS = "/etc/systemd/system/nvidia-persistenced.service.d"
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 
 
@@ -29,6 +30,11 @@ def installed(node: Node) -> t.Dict[str, str]:
     lines = node.ssh("dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n'").stdout.splitlines()
     words = (line.split() for line in lines)
     return {name: version for name, version, status in words if status == "installed"}
+
+
+def awake(node: Node) -> bool:
+    """Whether the daemon keeps the GPU awake, as NVML tells it."""
+    return node.ssh("nvidia-smi --query-gpu=persistence_mode --format=csv,noheader").stdout.strip() == "Enabled"
 
 
 def versions(node: Node) -> t.Dict[str, str]:
@@ -73,6 +79,23 @@ def test_a_golden_node_stays_as_it_is_whatever_the_archive_brings(golden_ubuntu:
     assert run.recap(node.name)["changed"] == 0
 
 
+def test_a_daemon_that_lets_the_gpus_sleep_is_told_not_to(golden_ubuntu: Pool) -> None:
+    """As Ubuntu's unit has it: nothing but udev keeps it, and it keeps nothing awake."""
+    (node,) = golden_ubuntu.nodes
+    assert awake(node)
+    node.ssh("rm -r %s && systemctl daemon-reload" % SETTINGS)
+    node.ssh("systemctl restart nvidia-persistenced.service")
+    assert not awake(node)
+    looked = golden_ubuntu.verify()
+    assert SETTINGS in looked.report[node.name]["reason"]
+    boot = node.ssh(BOOT_ID).stdout
+    run = golden_ubuntu.site(golden_allow_reboot=False)
+    assert run.rc == 0, run.output
+    assert node.ssh(BOOT_ID).stdout == boot
+    assert awake(node)
+    assert golden_ubuntu.site().recap(node.name)["changed"] == 0
+
+
 def test_kernel_and_modules_move_together_and_back(golden_ubuntu: Pool) -> None:
     """By one reboot each way. Modules of the other kernel, which ask for the other driver, give way."""
     (node,) = golden_ubuntu.nodes
@@ -96,6 +119,7 @@ def test_kernel_and_modules_move_together_and_back(golden_ubuntu: Pool) -> None:
         assert [name for name in held if name.startswith("nvidia-firmware-")] == [
             "nvidia-firmware-580-server-" + driver
         ]
+        assert awake(node)
         assert node.fact()["golden"]
         again = golden_ubuntu.site()
         assert again.rc == 0, again.output

@@ -199,6 +199,27 @@ def test_the_boot_unit_stands_behind_all_that_it_looks_at():
     assert "TimeoutStartSec=380\n" in text
 
 
+def test_the_daemon_of_ubuntus_archive_keeps_the_gpus_awake():
+    """Its unit has --no-persistence-mode and StopWhenUnneeded."""
+    of_lock = lock(platform="ubuntu-24.04-x86_64", driver={"source": "distro"})
+    text = content(rendering.PERSISTENCED_PATH, of_lock=of_lock)
+    assert "\nStopWhenUnneeded=no\n" in text
+    assert "\nExecStart=\nExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --persistence-mode " in text
+
+
+@pytest.mark.parametrize(
+    ("platform", "source", "variables"),
+    [
+        ("ubuntu-24.04-x86_64", "nvidia", {}),
+        ("debian-13-x86_64", "distro", {}),
+        ("ubuntu-24.04-x86_64", "distro", {"driver_persistenced": False}),
+    ],
+)
+def test_any_other_daemon_is_left_as_it_is(platform, source, variables):
+    of_lock = lock(platform=platform, driver={"source": source})
+    assert rendering.PERSISTENCED_PATH not in desired(of_lock=of_lock, **variables).files
+
+
 def test_uvm_and_gpu_nodes_need_two_calls_of_nvidia_modprobe():
     """With -u it makes nvidia-uvm's nodes and no others, whatever the minor numbers are."""
     calls = [

@@ -25,6 +25,8 @@ ARCHITECTURE = pathlib.Path(__file__).resolve().parents[5] / "docs" / "architect
 WANTED = healthy.desired("h100x8")
 NODE = healthy.evidence("h100x8", WANTED)
 GPUS = healthy.PROFILES["h100x8"]
+#: With what only the distribution's own driver needs.
+UBUNTU = healthy.desired(of_lock=healthy.lock(platform="ubuntu-24.04-x86_64", driver={"source": "distro"}))
 
 LAYER_OF_ROLE = {
     "packages": "packages",
@@ -73,9 +75,10 @@ def test_the_documented_files_are_the_managed_ones() -> None:
     documented = documented_files()
     assert documented
     rows = [(re.escape(path).replace("NAME", "[a-z0-9-]+"), role) for path, role in documented]
-    for path, file in WANTED.files.items():
+    managed = {**WANTED.files, **UBUNTU.files}
+    for path, file in managed.items():
         assert [role for pattern, role in rows if re.fullmatch(pattern, path)] == [file.role], path
-    assert [p for p, _role in rows if not any(re.fullmatch(p, path) for path in WANTED.files)] == []
+    assert [p for p, _role in rows if not any(re.fullmatch(p, path) for path in managed)] == []
 
 
 def test_the_documented_checks_are_the_registered_ones() -> None:
