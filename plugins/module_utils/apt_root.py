@@ -220,7 +220,9 @@ class _Root:
             if pick:
                 chosen[pick[0]] = axis
                 requests.append("%s=%s" % pick)
-                if axis == "driver" and package.version and fits(pick[1], package.version):
+                # Parts of built modules have the version of these.
+                of_driver = package.driver or (package.version and fits(pick[1], package.version))
+                if axis == "driver" and of_driver:
                     driver.add(pick[1])
             elif package.required:
                 lacking.setdefault(axis, []).append((package, versions))

@@ -22,10 +22,11 @@ UBUNTU = node_of_this_worker(3, "a10", "ubuntu-24.04")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: t.List[pytest.Item]) -> None:
-    """One worker alone runs what needs two nodes: the second golden snapshot takes minutes."""
+    """One worker alone runs what needs a golden node of a kind of its own: its snapshot takes minutes."""
     for item in items:
-        if "golden_pair" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("pair"))
+        for fixture in ("golden_pair", "golden_ubuntu"):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(fixture))
 
 
 #: Nodes that were started from a snapshot in this run of the tests: others may be left over from older code.

@@ -144,6 +144,33 @@ def test_signed_modules_need_nobody_at_the_console(golden_ubuntu: Pool) -> None:
     assert golden_ubuntu.verify().rc == 0
 
 
+def test_proprietary_modules_are_locked_with_their_parts_of_the_same_driver(golden_ubuntu: Pool) -> None:
+    """They take any later driver, so that apt would choose the newest; nothing is installed here."""
+    text = golden_ubuntu.bundle.read_text().replace("flavour: open", "flavour: proprietary")
+    golden_ubuntu.bundle.write_text(text)
+    run = golden_ubuntu.run("lock")
+    assert run.rc == 0, run.output
+    modules = {name: full for name, full in lock_of(golden_ubuntu)["driver"]["packages"].items() if "linux-" in name}
+    assert modules == {
+        "linux-modules-nvidia-580-server-" + OLD_KERNEL: "6.8.0-79.79",
+        "linux-objects-nvidia-580-server-" + OLD_KERNEL: "6.8.0-79.79",
+        "linux-signatures-nvidia-" + OLD_KERNEL: "6.8.0-79.79",
+    }
+
+
+def test_a_metapackage_leads_to_kernel_and_modules(golden_ubuntu: Pool) -> None:
+    (node,) = golden_ubuntu.nodes
+    change_to(golden_ubuntu, "ubuntu-b.yml")
+    text = golden_ubuntu.bundle.read_text().replace("release: " + NEW_KERNEL, "metapackage: linux-generic")
+    golden_ubuntu.bundle.write_text(text)
+    run = golden_ubuntu.site()
+    assert run.rc == 0, run.output
+    assert versions(node) == {"kernel": NEW_KERNEL, "disk": NEW_DRIVER, "loaded": NEW_DRIVER}
+    held = node.ssh("apt-mark showhold").stdout.split()
+    assert {"linux-generic", "linux-image-generic", "linux-headers-generic", MODULES % "generic"} < set(held)
+    assert node.fact()["golden"]
+
+
 def test_a_kernel_without_modules_of_the_driver_is_refused_with_what_there_is(golden_ubuntu: Pool) -> None:
     """As in the archive: a kernel that came after a driver has no modules of the driver before it."""
     (node,) = golden_ubuntu.nodes

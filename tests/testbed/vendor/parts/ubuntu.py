@@ -165,32 +165,47 @@ def _compressed(content: bytes, workplace: Path) -> bytes:
 
 
 def _signed_modules(workplace: Path, key: Key) -> t.Iterator[Package]:
-    """The open modules of each driver for each kernel. Of which driver they are, only their relations say."""
+    """The modules of each driver for each kernel. Of which driver they are, only their relations say."""
     for abi, (_version, builds) in KERNELS.items():
-        release = abi + "-generic"
         for driver, version in builds.items():
-            directory = "/usr/lib/modules/%s/kernel/nvidia-580srv-open" % release
-            relations = "nvidia-kernel-common-%s (<= %s-1), nvidia-kernel-common-%s (>= %s)" % (
-                (SERIES, driver, SERIES, driver)
-            )
-            name = "linux-modules-nvidia-%s-open-%s" % (SERIES, release)
-            yield _modules_package(
-                name,
-                version,
-                release,
-                {
-                    "%s/%s.ko" % (directory, stem): Entry(module(release, _fields(driver, aliases), workplace, key))
-                    for stem, aliases in _MODULES
-                },
-                "linux-image-%s | linux-image-unsigned-%s, %s" % (release, release, relations),
-            )
-            yield Package(
-                "linux-modules-nvidia-%s-open-generic" % SERIES,
-                version,
-                "NVIDIA modules metapackage",
-                {},
-                {"Depends": "%s, %s" % (equal(version, name), relations)},
-            )
+            yield from _open_modules(abi + "-generic", driver, version, workplace, key)
+            yield from _proprietary_modules(abi + "-generic", driver, version)
+
+
+def _open_modules(release: str, driver: str, version: str, workplace: Path, key: Key) -> t.Iterator[Package]:
+    directory = "/usr/lib/modules/%s/kernel/nvidia-580srv-open" % release
+    asked = "nvidia-kernel-common-%s (<= %s-1), nvidia-kernel-common-%s (>= %s)" % (SERIES, driver, SERIES, driver)
+    name = "linux-modules-nvidia-%s-open-%s" % (SERIES, release)
+    yield _modules_package(
+        name,
+        version,
+        release,
+        {
+            "%s/%s.ko" % (directory, stem): Entry(module(release, _fields(driver, aliases), workplace, key))
+            for stem, aliases in _MODULES
+        },
+        "linux-image-%s | linux-image-unsigned-%s, %s" % (release, release, asked),
+    )
+    yield _modules_metapackage("linux-modules-nvidia-%s-open-generic" % SERIES, name, version, asked)
+
+
+def _proprietary_modules(release: str, driver: str, version: str) -> t.Iterator[Package]:
+    """With nothing in them: what can be tried is which of them are taken. In life they hold objects, which the node
+    links, and the signatures of what comes of it; they take any later driver.
+    """
+    asked = "nvidia-kernel-common-%s (>= %s)" % (SERIES, driver)
+    parts = ("linux-objects-nvidia-%s-%s" % (SERIES, release), "linux-signatures-nvidia-%s" % release)
+    for part in parts:
+        yield Package(part, version, "part of the proprietary modules", {}, {"Depends": "linux-image-" + release})
+    name = "linux-modules-nvidia-%s-%s" % (SERIES, release)
+    yield Package(name, version, "proprietary modules", {}, {"Depends": "%s, %s" % (equal(version, *parts), asked)})
+    yield _modules_metapackage("linux-modules-nvidia-%s-generic" % SERIES, name, version, asked)
+
+
+def _modules_metapackage(name: str, modules: str, version: str, asked: str) -> Package:
+    return Package(
+        name, version, "NVIDIA modules metapackage", {}, {"Depends": "%s, %s" % (equal(version, modules), asked)}
+    )
 
 
 def _fields(driver: str, aliases: t.Sequence[str]) -> t.List[t.Tuple[str, str]]:

@@ -442,8 +442,10 @@ def test_metapackages_that_lead_to_different_kernels_are_told():
 def test_modules_are_taken_that_were_built_for_the_driver_of_the_bundle():
     """The newest that the archive has for a kernel are of the newest driver, and their version does not say so."""
     builds = (("6.8.0-79.79+1", "580.178.04"), ("6.8.0-79.79", "580.159.03"))
-    found = on_ubuntu("6.8.0-79", builds).packages["driver"]
+    apt = Ubuntu("6.8.0-79", builds)
+    found = on_ubuntu("6.8.0-79", apt=apt).packages["driver"]
     assert found["linux-modules-nvidia-580-server-open-generic"] == "6.8.0-79.79"
+    assert "Pin: version 6.8.0-79.79\nPin-Priority: 1001\n" in apt.files["preferences"], "for what they consist of"
 
 
 def test_modules_of_other_drivers_alone_are_told():
