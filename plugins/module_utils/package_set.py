@@ -27,12 +27,12 @@ from .package_manager import (
     Request,
     State,
 )
-from .package_names import axis_of, bare, driver_version_in, is_of_one_kernel, is_other_module
+from .package_names import axis_of, bare, driver_version_in, is_of_one_kernel
 from .package_told import Told, besides, difference, finishing, held, predicted
 from .parse import own_holds
 from .parse.apt_rules import KEY, SOURCES
 from .parse.kept_packages import DIRECTORY
-from .plan import PackagePlan, driver_version_of, replaceable, told
+from .plan import PackagePlan, driver_version_of, goes, replaceable, told
 from .system import System
 
 CONSENT = "packages_allow_remove"
@@ -164,9 +164,9 @@ class _Run:
     def _along(self, name: str, offered: t.Sequence[str]) -> t.Optional[str]:
         """The version to which a part of another driver moves with the set, where there is one.
 
-        Never a kernel module of another make: the set has its own.
+        Never a kernel module: the set has its own.
         """
-        if is_other_module(name, self._request.packages):
+        if goes(name, self._request.packages):
             return None
         twin = self._request.packages.get(bare(name))
         if twin in offered:
