@@ -59,7 +59,7 @@ def test_every_role_and_the_readme_name_the_platforms_whose_sources_are_known():
     names = {"debian": "Debian", "ubuntu": "Ubuntu"}
     codenames, numbers = {}, {}
     for platform, codename in node_sources.CODENAMES.items():
-        distribution, _, number = platform.partition("-")
+        distribution, number = platform.split("-", 1)
         codenames.setdefault(names[distribution], []).append(codename)
         numbers.setdefault(names[distribution], []).append(number)
     for path in (ROOT / "roles").glob("*/meta/main.yml"):
