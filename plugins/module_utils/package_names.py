@@ -59,7 +59,7 @@ _FABRIC = r"nvidia-fabric-?manager(-\d+)?(-dev)?"
 #: NVIDIA's name in front, and not part of a driver: toolkit, CUDA, tools, pins.
 _NOT_DRIVER = re.compile(
     r"(lib)?nvidia-(container|docker|cuda|cudnn|driver-(pinning|assistant)|mig-|nsight|gds|fs(-|$)|visual-profiler"
-    r"|profiler|texture-tools|installer-cleanup|support$)|nvidia-openjdk"
+    r"|profiler|texture-tools|installer-cleanup|support$)|nvidia-openjdk|linux-(modules|objects)-nvidia-(?!\d)"
 )
 #: Parts of the driver that distributions keep in sources of their own, with versions of their own.
 _OWN_VERSION = re.compile(r"nvidia-(modprobe|persistenced|settings|xconfig)")
@@ -94,7 +94,17 @@ def belongs_to_driver_set(name: str) -> bool:
 
 def has_driver_version(name: str) -> bool:
     """Whether a package must have the driver's own version wherever it is installed."""
-    return belongs_to_driver_set(name) and not (_OWN_VERSION.fullmatch(name) or _VERSION_IN_NAME.fullmatch(name))
+    return belongs_to_driver_set(name) and not (has_own_version(name) or has_version_in_name(name))
+
+
+def has_own_version(name: str) -> bool:
+    """Whether a part of the driver may have a version of its own, so that it need not move with the driver."""
+    return bool(_OWN_VERSION.fullmatch(name))
+
+
+def has_version_in_name(name: str) -> bool:
+    """Whether a part of the driver has its version in its name: an upgrade brings another package beside it."""
+    return bool(_VERSION_IN_NAME.fullmatch(name))
 
 
 def pinned_by(name: str) -> t.Optional[str]:
@@ -103,7 +113,7 @@ def pinned_by(name: str) -> t.Optional[str]:
     return match.group(1) if match else None
 
 
-_KERNEL_MODULES = re.compile(r"linux-(modules|objects|signatures)-nvidia-")
+_KERNEL_MODULES = re.compile(r"linux-(modules|objects)-nvidia-\d|linux-signatures-nvidia-")
 _ONE_KERNEL = re.compile(r"linux-(kbuild-\d|\S*-\d+\.\d+\.\d+)")
 _BRANCH = r"(-\d+)?(-server)?(-open)?"
 #: Packages that bring the driver's kernel module, by the part of their name that is the same for every kernel: Ubuntu's

@@ -27,7 +27,7 @@ from .package_manager import (
     Request,
     State,
 )
-from .package_names import axis_of, bare, driver_version_in, is_of_one_kernel
+from .package_names import axis_of, bare, driver_version_in, has_version_in_name, is_of_one_kernel
 from .package_told import Told, besides, difference, finishing, held, predicted
 from .parse import own_holds
 from .parse.apt_rules import KEY, SOURCES
@@ -337,13 +337,17 @@ class _Run:
         self._manager.hold(names)
 
     def _release(self, names: t.Sequence[str]) -> None:
-        """A kernel that was installed by name counts as asked for, and would stay for ever. That goes first, since the
-        hold is what makes the next run finish this one.
+        """What was installed by a name that no later lock names counts as asked for, and would stay for ever: a kernel,
+        firmware of one version. That goes first, since the hold is what makes the next run finish this one.
         """
-        kernels = [name for name in names if name in self._request.release and is_of_one_kernel(name)]
+        superseded = [
+            name
+            for name in names
+            if name in self._request.release and (is_of_one_kernel(name) or has_version_in_name(bare(name)))
+        ]
         try:
-            if kernels:
-                self._manager.let_go(kernels)
+            if superseded:
+                self._manager.let_go(superseded)
             self._manager.release(names)
         except PackageManagerError as error:
             raise PackageSetError("%s could not be released: %s. %s." % (", ".join(names), error, GOES_ON)) from error

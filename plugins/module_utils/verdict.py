@@ -21,8 +21,8 @@ _BROKEN = ("fail", "unknown")
 #: Checks that compare the node with nothing but the declared number of GPUs.
 _WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.vgpu", "hardware.gpu_count")
 
-#: Checks that need of the wanted state the driver alone, which the bundle names before there is a lock.
-_OF_DRIVER = ("host_driver.secure_boot", "host_driver.flavour")
+#: Checks that need of the wanted state only what the bundle names before there is a lock.
+_OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvswitch")
 
 #: What must be right before a role may begin, in whatever layer it stands.
 _PRECONDITIONS = (
@@ -30,8 +30,7 @@ _PRECONDITIONS = (
     "hardware.gpu_healthy",
     "packages.platform",
     "host_driver.kernel",
-    "host_driver.fabric_manager",
-    *_OF_DRIVER,
+    *_OF_BUNDLE,
     "container_runtime.daemon_config",
 )
 
@@ -93,10 +92,9 @@ def refusals(
     if desired is None:
         ids = (*_WITHOUT_DESIRED, "container_runtime.daemon_config")
         if bundle and bundle.get("driver"):
-            ids = (*ids, *_OF_DRIVER)
-            desired = dataclasses.replace(
-                _NOTHING, platform=str(bundle.get("platform", "")), lock={"driver": bundle["driver"]}
-            )
+            ids = (*ids, *_OF_BUNDLE)
+            lock = {"driver": bundle["driver"], "fabric_manager": bundle.get("fabric_manager")}
+            desired = dataclasses.replace(_NOTHING, platform=str(bundle.get("platform", "")), lock=lock)
     found = (
         finding
         for check in _answerable(evidence)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
+import pytest
 from poollib import Node, Pool, bed
 
 OLD, NEW = "580.159.03", "580.178.04"
@@ -96,3 +97,17 @@ def test_the_kernel_of_the_lock_boots_next_whatever_the_users_default_is(golden_
     golden_a10.write_inventory()
     assert golden_a10.site(**NO_REBOOT).rc == 0
     assert "iommu=pt" not in node.ssh("cat /boot/grub/grub.cfg").stdout
+
+
+@pytest.mark.slow
+def test_a_bare_node_without_nouveau_on_another_kernel_than_the_locks_becomes_golden(bare_a10: Pool) -> None:
+    """Nothing holds the GPU, and the running kernel gets no module: the reboot comes before the driver is loaded."""
+    (node,) = bare_a10.nodes
+    kernels = bed("kernel-list", node.name).stdout.split()
+    node.ssh("echo 'blacklist nouveau' > /etc/modprobe.d/mine.conf && update-initramfs -u -k all", timeout=300)
+    bed("boot", node.name, "--kernel", kernels[0], "--once")
+    assert node.ssh("uname -r").stdout.strip() == kernels[0] != kernels[-1]
+    assert node.ssh("ls -d /sys/module/nouveau", check=False).returncode != 0
+    run = bare_a10.site()
+    assert run.rc == 0, run.output
+    assert node.fact()["golden"]

@@ -12,18 +12,19 @@ import typing as t
 
 from ..model import Desired, Evidence, Finding
 from . import units
-from .outcome import all_passed, failed, passed, unknown
+from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RELOAD, RUN_SITE, driver_version, nvswitches
 
 #: Comes with NVLink 5. It has versions of its own, apart from the driver's, and no bundle names it yet.
 _SUBNET_MANAGER = "nvlsm"
 
 
-def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+def nvswitch(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    """What NVSwitches ask for that no run can give them."""
     pci = evidence.pci.value or ()
     if not nvswitches(pci):
         unread = [device.address for device in pci if device.nvswitch is None]
-        return [_maybe_switches(unread) if unread else passed("no NVSwitch on the PCI bus, no fabric manager needed")]
+        return [_maybe_switches(unread) if unread else passed("no NVSwitch on the PCI bus")]
     lock = desired.lock.get("fabric_manager")
     if not lock:
         return [
@@ -46,13 +47,24 @@ def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Option
                 repair="manual",
             )
         ]
-    if any(device.is_switch_manager for device in pci) and _SUBNET_MANAGER not in (evidence.packages.value or {}):
-        return [_no_subnet_manager()]
+    if any(device.is_switch_manager for device in pci):
+        if evidence.packages.value is None:
+            return [unknown("packages: %s" % evidence.packages.error)]
+        if _SUBNET_MANAGER not in evidence.packages.value:
+            return [_no_subnet_manager()]
+    return [passed("the bundle names fabric manager %s" % lock["version"])]
+
+
+def fabric_manager(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    if not nvswitches(evidence.pci.value or ()):
+        return [passed("no NVSwitch on the PCI bus, no fabric manager needed")]
+    if not desired.lock.get("fabric_manager"):
+        return [skipped("see host_driver.nvswitch")]
     problems = [
         *_fabric_mismatch(desired, evidence),
         *units.problems_of(units.FABRIC_MANAGER, "active+enabled", evidence),
     ]
-    return all_passed(problems, "%s, active" % lock["version"])
+    return all_passed(problems, "%s, active" % desired.lock["fabric_manager"]["version"])
 
 
 def _maybe_switches(unread: t.Sequence[str]) -> Finding:

@@ -9,7 +9,15 @@ import typing as t
 
 from .. import node_sources
 from ..model import AptSource, Desired, Evidence, Finding, Package, Platform
-from ..package_names import axis_of, bare, is_other_module, moves_with, of_another_driver, pinned_by
+from ..package_names import (
+    axis_of,
+    bare,
+    has_own_version,
+    is_other_module,
+    moves_with,
+    of_another_driver,
+    pinned_by,
+)
 from ..parse import apt_sources
 from . import wanted
 from .outcome import all_passed, failed, passed
@@ -139,7 +147,8 @@ def holds(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) 
 
 def needless_holds(desired: Desired, evidence: Evidence) -> t.List[str]:
     """Installed packages that this collection holds, that are not to be held, and that no run is to remove. A fabric
-    manager is none: it works with one version of the driver only, whether or not a lock names it.
+    manager is none: it works with one version of the driver only, whether or not a lock names it. Nor are parts with
+    versions of their own, which our pin would move to the driver's.
     """
     want, there = _want(desired, evidence), evidence.packages.value or {}
     driver = wanted.driver_version(desired)
@@ -150,6 +159,7 @@ def needless_holds(desired: Desired, evidence: Evidence) -> t.List[str]:
         if not _is_held(name, package, want, driver)
         and not _goes(name, package, want, driver)
         and axis_of(bare(name)) != "fabric_manager"
+        and not has_own_version(bare(name))
     ]
 
 

@@ -92,7 +92,9 @@ _RULES = (
 )
 
 _ERROR = re.compile(r"^.*(?:\berror: |\*\*\* ).*$", re.MULTILINE)
-_HEADERS = re.compile(r"kernel headers|Kernel (?:source|preparation) .*(?:not|failed)|include/generated/autoconf", re.I)
+_HEADERS = re.compile(
+    r"kernel headers|Kernel (?:source|preparation) .{0,200}?(?:not|failed)|include/generated/autoconf", re.I
+)
 _BUILT_BY = re.compile(
     r"(?:kernel was built (?:by:|with)|compile the kernel:\n|^Linux version \S+ .*?\().*?gcc(?:-| version |\D*? )(\d+)",
     re.M,

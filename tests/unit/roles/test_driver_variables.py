@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the driver role installs a fabric manager is where the checks ask for one, with the real templating."""
+"""What the driver role derives from a look, with the real templating."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from ansible_collections.goldennode.gpu.tests.unit import actions, healthy
 VARIABLES = pathlib.Path(__file__).parents[3] / "roles" / "driver" / "vars" / "main.yml"
 
 
-def derived(name: str, evidence: Evidence) -> t.Any:
+def derived(name: str, evidence: Evidence, **registered: t.Any) -> t.Any:
     loader = DataLoader()
     variables = actions.trusted(loader.load_from_file(str(VARIABLES)))
     variables["__goldennode_desired"] = to_plain(healthy.desired())
     variables["__goldennode_look"] = {"evidence": to_plain(evidence)}
+    variables.update(registered)
     return Templar(loader=loader, variables=variables).template(variables[name])
 
 
@@ -46,3 +47,22 @@ def test_the_fabric_manager_goes_where_the_look_says_that_nvswitches_are(pci, th
     assert derived("driver_has_nvswitch", evidence) is there
     assert ("nvidia-fabricmanager" in derived("driver_packages", evidence)) is there
     assert ("fabric_manager" in wanted.package_axes(healthy.desired(), pci.value or ())) is there
+
+
+@pytest.mark.parametrize(
+    ("kernel", "seen", "of_lock", "in_the_way"),
+    [
+        (healthy.KERNEL, ["nvidiactl"], 0, []),
+        (healthy.KERNEL, ["nouveau"], 0, ["nouveau"]),
+        (healthy.KERNEL, ["nvidia"], 0, ["nvidia"]),
+        (healthy.KERNEL, ["nvidia"], 1, []),
+        ("6.12.48+deb13-amd64", [], 0, ["6.12.48+deb13-amd64"]),  # the lock's driver has no module for it
+        ("6.12.48+deb13-amd64", ["nvidia"], 1, []),
+    ],
+)
+def test_the_driver_is_loaded_where_nothing_is_in_the_way(kernel, seen, of_lock, in_the_way):
+    boot = dataclasses.replace(healthy.evidence().boot.value, kernel=kernel)
+    state = {"files": [{"path": "/sys/module/" + name} for name in seen]}
+    evidence = dataclasses.replace(healthy.evidence(), boot=Reading(boot))
+    found = derived("driver_in_the_way", evidence, driver_state=state, driver_of_lock={"matched": of_lock})
+    assert found == in_the_way

@@ -58,6 +58,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import package_name
         ("linux-nvidia-hwe-24.04", "kernel"),
         ("linux-hwe-6.14-headers-6.14.0-35", "kernel"),
         ("linux-compiler-gcc-12-x86", "kernel"),
+        ("linux-modules-nvidia-fs-6.8.0-1030-nvidia", "kernel"),
         ("linux-tools-generic", None),
         ("linux-aws-tools-6.8.0-45", None),
         ("linux-firmware", None),
@@ -205,6 +206,7 @@ PRECOMPILED = ("linux-modules-nvidia-580-server-6.8.0-90-generic", "linux-signat
         ("nvidia-kernel-dkms", ("libcuda1", "nvidia-kernel-open-dkms"), True),
         ("nvidia-kernel-dkms", ("libcuda1",), False),  # a set without a module says nothing of modules
         ("nvidia-fs-dkms", PRECOMPILED, False),
+        ("linux-modules-nvidia-fs-6.8.0-1030-nvidia", PRECOMPILED, False),
     ],
 )
 def test_a_kernel_module_of_another_make(name, wanted, other):

@@ -383,6 +383,15 @@ def test_a_kernel_that_is_not_pinned_any_more_is_released(node):
     assert not apply(node, {}, release=tuple(NEW_KERNEL)).changed
 
 
+def test_firmware_of_the_driver_before_may_be_cleared_up(node):
+    """Ubuntu's has its version in its name, so that an upgrade leaves it behind."""
+    firmware = "nvidia-firmware-580-server-%s"
+    node.have(dict(SET_B, **{firmware % "580.159.03": "580.159.03-0ubuntu1"}))
+    apply(node, SET_B, release=(firmware % "580.159.03",))
+    assert node.did("auto") == ["apt-mark auto " + firmware % "580.159.03"]
+    assert node.held() == sorted(SET_B)
+
+
 def test_what_is_wanted_is_not_released_whoever_asks(node):
     node.have(dict(SET_A, libnvcuvid1=A))
     assert not apply(node, SET_A, release=("libcuda1", "libnvcuvid1", "not-there")).changed

@@ -362,6 +362,7 @@ def test_a_hold_of_somebody_else_is_no_business_of_ours() -> None:
         ("nvidia-fabricmanager", DRIVER),
         ("nvidia-kernel-dkms", DRIVER),  # packages.set says it, and a run removes it
         ("libnvoptix1", "570.211.01-1"),
+        ("nvidia-settings", "570.211.01-1"),  # our pin would move it
     ],
 )
 def test_what_is_held_with_the_driver_or_goes_with_it_is_not_said_to_be_held_too_much(name: str, version: str) -> None:
@@ -773,17 +774,17 @@ def test_cuda_with_another_number_of_devices() -> None:
 def test_a_bundle_that_pairs_driver_and_fabric_manager_of_two_versions() -> None:
     lock = healthy.lock(fabric_manager={"version": "580.126.09"})
     wanted = healthy.desired("h100x8", of_lock=lock)
-    assert only(healthy.evidence("h100x8", wanted), "host_driver.fabric_manager", wanted, 8).repair == "manual"
+    assert only(healthy.evidence("h100x8", wanted), "host_driver.nvswitch", wanted, 8).repair == "manual"
 
 
 def test_a_bundle_without_a_fabric_manager_on_a_node_with_nvswitches() -> None:
     wanted = healthy.desired("h100x8", of_lock=healthy.lock(fabric_manager=None))
     node = healthy.evidence("h100x8", healthy.desired("h100x8"))
     files = {p: FileState(p, f.sha256, f.mode, 0, 0, 0.0) for p, f in wanted.files.items()}
-    assert (
-        "names no fabric manager"
-        in only(healthy.known(node, files=files), "host_driver.fabric_manager", wanted, 8).cause
-    )
+    node = healthy.known(node, files=files)
+    assert "names no fabric manager" in only(node, "host_driver.nvswitch", wanted, 8).cause
+    (refusal,) = verdict.refusals(None, node, 8, {"driver": wanted.lock["driver"], "fabric_manager": None})
+    assert refusal.id == "host_driver.nvswitch", "before there is a lock"
 
 
 NVLINK5 = (
@@ -800,14 +801,14 @@ def nvlink5(nvlsm: bool = True, **fields: t.Any) -> Evidence:
 
 
 def fabric(evidence: Evidence, wanted: Desired = EIGHT_WANTED) -> Finding:
-    (finding,) = of(evidence, "host_driver.fabric_manager", wanted, 8)
+    (finding,) = of(evidence, "host_driver.nvswitch", wanted, 8)
     return finding
 
 
 def test_switches_of_nvlink_5_need_the_fabric_manager() -> None:
     packages = {n: p for n, p in (nvlink5().packages.value or {}).items() if n != "nvidia-fabricmanager"}
     assert only(nvlink5(packages=packages), "packages.versions", EIGHT_WANTED, 8).entity == "nvidia-fabricmanager"
-    assert of(nvlink5(), "host_driver.fabric_manager", EIGHT_WANTED, 8) == []
+    assert of(nvlink5(), "host_driver.nvswitch", EIGHT_WANTED, 8) == []
 
 
 def test_switches_of_nvlink_5_need_the_subnet_manager_too() -> None:
@@ -822,7 +823,7 @@ def test_switches_of_nvlink_5_need_the_subnet_manager_too() -> None:
 
 def test_switches_before_nvlink_5_need_no_subnet_manager() -> None:
     assert "nvlsm" not in (EIGHT.packages.value or {})
-    assert of(EIGHT, "host_driver.fabric_manager", EIGHT_WANTED, 8) == []
+    assert of(EIGHT, "host_driver.nvswitch", EIGHT_WANTED, 8) == []
 
 
 def test_a_card_that_may_stand_for_switches_and_cannot_be_read_is_not_taken_for_an_ordinary_one() -> None:
@@ -837,7 +838,11 @@ def test_a_card_that_may_stand_for_switches_and_cannot_be_read_is_not_taken_for_
 
 def test_what_only_a_person_can_mend_of_the_fabric_is_said_before_anything_is_changed() -> None:
     (refusal,) = verdict.refusals(EIGHT_WANTED, nvlink5(nvlsm=False), 8)
-    assert refusal.id == "host_driver.fabric_manager"
+    assert refusal.id == "host_driver.nvswitch"
+
+
+def test_units_that_cannot_be_read_are_no_refusal_where_there_is_no_nvswitch() -> None:
+    assert verdict.refusals(WANTED, dataclasses.replace(NODE, units=Reading.unknown("no answer")), 1) == ()
 
 
 # --- device_nodes ----------------------------------------------------------------------------------------------------
