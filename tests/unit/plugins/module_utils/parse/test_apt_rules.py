@@ -10,6 +10,13 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_errors, apt_rules
 
 
+def assert_told(text, kind, cause, fix):
+    said = apt_errors.explain(text)
+    assert said.kind == kind
+    assert cause in said.cause
+    assert fix in said.fix
+
+
 @pytest.mark.parametrize(
     ("text", "cause", "fix"),
     [
@@ -64,10 +71,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_er
 )
 def test_a_server_that_gives_no_repository_is_no_question_of_keys(text, cause, fix):
     """A key that is refused would end the run, although an older index or the kept files would do."""
-    said = apt_errors.explain(text)
-    assert said.kind == apt_rules.NETWORK
-    assert cause in said.cause
-    assert fix in said.fix
+    assert_told(text, apt_rules.NETWORK, cause, fix)
 
 
 @pytest.mark.parametrize(
@@ -167,10 +171,7 @@ def test_a_repository_that_came_and_is_not_signed_is_a_question_of_keys(text):
     ],
 )
 def test_a_fault_of_the_node_is_neither_waited_for_nor_the_repositorys(text, cause, fix):
-    said = apt_errors.explain(text)
-    assert said.kind == apt_rules.OTHER
-    assert cause in said.cause
-    assert fix in said.fix
+    assert_told(text, apt_rules.OTHER, cause, fix)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +200,7 @@ def test_a_fault_of_the_node_is_neither_waited_for_nor_the_repositorys(text, cau
     ],
 )
 def test_a_file_of_the_sources_is_named(text, cause, fix):
-    said = apt_errors.explain(text)
-    assert said.kind == apt_rules.SOURCES
-    assert cause in said.cause
-    assert fix in said.fix
+    assert_told(text, apt_rules.SOURCES, cause, fix)
 
 
 def test_another_process_that_has_debconf_is_waited_for():

@@ -136,9 +136,8 @@ def test_an_entry_on_one_line_counts(end):
     assert started(text % 1) == (["x"], "1.0")
 
 
-#: What Ubuntu's own generator puts before the entries, and an entry of a cloud image, which is first started without
-#: an initramfs.
-UBUNTU = """
+#: How Ubuntu's own generator starts: a choice for one boot comes first, and an initramfs that failed.
+UBUNTU_CHOICE = """
 if [ -s $prefix/grubenv ]; then
   set have_grubenv=true
   load_env
@@ -159,7 +158,13 @@ if [ "${next_entry}" ] ; then
    save_env next_entry
    set boot_once=true
 else
-   set default="${saved_entry}"
+"""
+
+#: What Ubuntu's own generator puts before the entries, and an entry of a cloud image, which is first started without
+#: an initramfs.
+UBUNTU = (
+    UBUNTU_CHOICE
+    + """   set default="${saved_entry}"
 fi
 menuentry 'Ubuntu' --class ubuntu --class os $menuentry_id_option 'gnulinux-simple-7a' {
   recordfail
@@ -185,6 +190,7 @@ submenu 'Advanced options for Ubuntu' $menuentry_id_option 'gnulinux-advanced-7a
   }
 }
 """.replace("\\\n", "")
+)
 
 
 @pytest.mark.parametrize(
@@ -207,28 +213,9 @@ def test_a_kernel_with_a_local_version_is_named_by_its_entry_and_not_by_its_reco
 
 #: Reconstructed, not recorded: what Ubuntu 24.04 generates on a cloud image (GRUB_FORCE_PARTUUID), which starts its
 #: kernel without an initramfs first. Conditions inside functions, several on one line, and another before each entry.
-UBUNTU_2404 = r"""
-if [ -s $prefix/grubenv ]; then
-  set have_grubenv=true
-  load_env
-fi
-if [ "${initrdfail}" = 2 ]; then
-   set initrdfail=
-elif [ "${initrdfail}" = 1 ]; then
-   set next_entry="${prev_entry}"
-   set prev_entry=
-   save_env prev_entry
-   if [ "${next_entry}" ]; then
-      set initrdfail=2
-   fi
-fi
-if [ "${next_entry}" ] ; then
-   set default="${next_entry}"
-   set next_entry=
-   save_env next_entry
-   set boot_once=true
-else
-   set default="0"
+UBUNTU_2404 = (
+    UBUNTU_CHOICE
+    + r"""   set default="0"
 fi
 
 if [ x"${feature_menuentry_id}" = xy ]; then
@@ -319,6 +306,7 @@ if [ "$grub_platform" = "efi" ]; then
   fi
 fi
 """
+)
 
 
 @pytest.mark.parametrize(
