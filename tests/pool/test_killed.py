@@ -9,7 +9,7 @@ import pytest
 from poollib import Pool
 
 #: Between two things that belong together: the task that is announced when the run dies.
-BOUNDARIES = ["Write the unit that loads the driver", "Rebuild each initramfs", "Mark the node golden"]
+BOUNDARIES = ["Write the units of the driver", "Rebuild each initramfs", "Mark the node golden"]
 
 #: Every other place where one thing is done and the next is not.
 MORE_BOUNDARIES = [
