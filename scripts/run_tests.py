@@ -112,10 +112,10 @@ EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow")
 
 def main(argv: t.Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help="of %s; when none, all but packages, real and slow" % ", ".join(GROUPS)
-    )
-    parser.add_argument("--ci", action="store_true", help="also %s, when what they cover has changed" % " and ".join(RECORDED))
+    known = "of %s; when none, %s" % (", ".join(GROUPS), ", ".join(EVERYTHING))
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=known)
+    due = "also %s, when what they cover has changed" % " and ".join(RECORDED)
+    parser.add_argument("--ci", action="store_true", help=due)
     given = parser.parse_args(argv)
     groups = (*(given.groups or EVERYTHING), *(_due() if given.ci else ()))
     unknown = [group for group in groups if group not in GROUPS]
