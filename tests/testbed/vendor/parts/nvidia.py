@@ -100,7 +100,7 @@ def _dkms(name: str, other: str, full: str, license_name: str, builds: bool) -> 
         "NVIDIA kernel module DKMS source (%s)" % license_name,
         entries,
         {
-            "Depends": "dkms (>= 3.0.10), " + equal(full, "firmware-nvidia-gsp", "nvidia-kernel-support"),
+            "Depends": "dkms (>= 3.1.8), " + equal(full, "firmware-nvidia-gsp", "nvidia-kernel-support"),
             "Conflicts": other,
             "Replaces": other,
         },
