@@ -22,7 +22,7 @@ from . import docker_record
 from . import mark as marks
 from .checks.wanted import setting
 from .mark import GOLDEN, REVOKED, LockBusy, MarkRefused, State
-from .model import SCHEMA, Desired, Evidence, Verdict, to_plain
+from .model import SCHEMA, Evidence, Verdict, to_plain
 from .probe import docker
 from .probe.host import Host, LocalHost
 from .probe.look import look

@@ -15,8 +15,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils import docker_record, verdict, version
+from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import Mark, MarkRefused, State, Stored
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, Desired, DriverLoaded, Evidence, Reading
 from ansible_collections.goldennode.gpu.tests.unit import healthy
@@ -218,9 +218,12 @@ def test_check_mode_decides_and_writes_nothing(tmp_path: pathlib.Path) -> None:
 def test_a_run_that_dies_after_any_write_leaves_no_golden_node(
     golden: State, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writes of one run with another lock: mark, previous, lock, desired, docker, mark. Only the last makes the node golden."""
+    """Writes of one run with another lock: mark, previous, lock, desired, docker, mark. Only the last makes it golden."""
     newer = healthy.desired(of_lock=healthy.lock(toolkit={"version": "1.20.1"}))
     node = healthy.evidence("a10", newer)
+    units = dict(node.units.value or {})
+    units["docker.service"] = dataclasses.replace(units["docker.service"], invocation="the start after the reboot")
+    node = healthy.known(node, units=units)
     writes: t.List[str] = []
     write = golden._system.write
 
