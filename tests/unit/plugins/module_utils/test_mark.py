@@ -218,7 +218,7 @@ def test_check_mode_decides_and_writes_nothing(tmp_path: pathlib.Path) -> None:
 def test_a_run_that_dies_after_any_write_leaves_no_golden_node(
     golden: State, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writes of one run with another lock: mark, previous, lock, desired, docker, mark. Only the last makes it golden."""
+    """Writes of a run with another lock: mark, previous, lock, desired, docker, mark. Only the last makes it golden."""
     newer = healthy.desired(of_lock=healthy.lock(toolkit={"version": "1.20.1"}))
     node = healthy.evidence("a10", newer)
     units = dict(node.units.value or {})
