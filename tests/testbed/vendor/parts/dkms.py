@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NVIDIA's repository for Debian 12 has beside the driver: a newer DKMS than Debian's own. Here it is Debian 13's."""
+"""What NVIDIA's repository for Debian 12 has beside the driver: DKMS, newer than Debian's own; here Debian 13's."""
 
 from __future__ import annotations
 
