@@ -231,7 +231,10 @@ _AXES: t.Dict[str, t.Dict[str, _Field]] = {
         "source": _Field(False, choices=("nvidia", "distro")),
     },
     "fabric_manager": {"version": _Field(True, _VERSION_DRIVER, "580.159.03")},
-    "toolkit": {"version": _Field(True, _VERSION_THREE, "1.20.1")},
+    "toolkit": {
+        "version": _Field(True, _VERSION_THREE, "1.20.1"),
+        "waiver": _Field(False),
+    },  # which has keys of its own
     "docker": {
         "version": _Field(True, _VERSION_THREE, "29.1.3"),
         "source": _Field(False, choices=("docker-ce", "distro")),
@@ -385,7 +388,9 @@ class _Reader:
         try:
             datetime.date.fromisoformat(fields["until"])
         except ValueError:
-            self.problem(path + ".until", fields["until"], "is not a day of the calendar", "Write it like this: 2027-03-31")
+            self.problem(
+                path + ".until", fields["until"], "is not a day of the calendar", "Write it like this: 2027-03-31"
+            )
             return None
         return Waiver(**fields)
 

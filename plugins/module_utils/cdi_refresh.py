@@ -75,7 +75,9 @@ def apply(system: System, wanted: Wanted) -> Outcome:
 
 
 def _write(system: System, wanted: Wanted) -> None:
-    system.run(["systemctl", "reset-failed", wanted.unit], _COMMAND_TIMEOUT)  # else failed starts before count against it
+    system.run(
+        ["systemctl", "reset-failed", wanted.unit], _COMMAND_TIMEOUT
+    )  # else failed starts before count against it
     ran = system.run(["systemctl", "restart", wanted.unit], wanted.timeout)
     if ran.rc != 0:
         journal = system.run(

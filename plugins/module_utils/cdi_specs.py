@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which CDI specifications are in each other's way. Pure: the check and the module that sets them aside ask the same."""
+"""Which CDI specifications are in each other's way. Pure: the check and the module that sets them aside ask this."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .model import CdiSpec
 
 
 def of_gpus(spec: CdiSpec) -> bool:
-    """Whether it describes GPUs, and so names the driver's libraries: nvidia.com/gpu, or gpu.coherent on some boards."""
+    """Whether it describes GPUs, and so names the driver's libraries: nvidia.com/gpu, and gpu.coherent on some."""
     return spec.kind == "nvidia.com/gpu" or spec.kind.startswith("nvidia.com/gpu.")
 
 
@@ -23,7 +23,8 @@ def same_path(path: str, other: str) -> bool:
 def same_devices(specs: t.Mapping[str, CdiSpec], target: str) -> t.List[t.Tuple[str, str]]:
     """Each specification that names devices which another one names too, with the path of that other one, which stays.
 
-    What stays: the one at ``target``, which is kept fresh; then what nvidia-ctk has not written; then what is on the tmpfs.
+    What stays: the one at ``target``, which is kept fresh; then what nvidia-ctk has not written; then what is on the
+    tmpfs.
     """
     kept: t.List[str] = []
     found = []

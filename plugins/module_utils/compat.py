@@ -114,8 +114,8 @@ WAIVER_DAYS = 366
 #: changes). What is newer than the last row, nobody has told us; before Docker 25 there is no CDI.
 CDI_READERS: t.Tuple[t.Tuple[str, str], ...] = (("25.0", "0.6.0"), ("26.1", "0.7.0"), ("27.4", "0.8.0"))
 CDI_DOCKER = CDI_READERS[0][0]
-#: From this toolkit on, specifications have CDI 0.7.0, for the groups of device nodes [V]; without these, and before, they
-#: have 0.6.0 at most, which every engine that reads CDI can read.
+#: From this toolkit on, specifications have CDI 0.7.0, for the groups of device nodes [V]; without these, and before,
+#: they have 0.6.0 at most, which every engine that reads CDI can read.
 CDI_070_TOOLKIT = "1.19.1"
 
 #: First driver of a branch that builds on a kernel, computed from the published sources of the open modules [V]; None:
@@ -132,9 +132,7 @@ NEWEST_KERNEL = (7, 0)
 NEW_KERNEL_HINTS: t.Dict[int, str] = {580: "580.142", 595: "595.45.04"}
 
 
-def problems(
-    bundle: PlatformBundle, today: datetime.date, cdi: bool = True, cdi_gids: bool = True
-) -> t.List[Problem]:
+def problems(bundle: PlatformBundle, today: datetime.date, cdi: bool = True, cdi_gids: bool = True) -> t.List[Problem]:
     """Every pair of this bundle that is known not to work.
 
     :arg cdi: whether Docker is to give GPUs out by CDI (``toolkit_cdi``)
@@ -229,7 +227,10 @@ def _waiver_warning(bundle: PlatformBundle) -> str:
         return ""
     holes = toolkit_holes(toolkit)
     if not holes:
-        return "toolkit %s: the waiver (%s) is not needed, no known hole is open; take it out" % (toolkit, waiver.reason)
+        return "toolkit %s: the waiver (%s) is not needed, no known hole is open; take it out" % (
+            toolkit,
+            waiver.reason,
+        )
     return "toolkit %s is open to %s, waived until %s: %s" % (toolkit, ", ".join(holes), waiver.until, waiver.reason)
 
 

@@ -411,7 +411,7 @@ class DockerEngine:
 class CdiSpec:
     """One CDI specification for devices of NVIDIA's. ``schema`` is its cdiVersion, "" where it says none.
 
-    ``driver`` is the version in the names of its libraries: None where it names none, all of them where it names several.
+    ``driver`` is the version in the names of its libraries: None where there is none, all where there are several.
     ``generated``: nvidia-ctk has written it.
     """
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """TOML 1.0 as spans: what a file says, and where each part of it stands. Pure.
 
-Python has a TOML reader since 3.11 and no writer, and nodes may have 3.9. What is here reads the whole language, since a
-file that is not understood cannot be edited; what may not stand beside each other is refused as a TOML reader refuses it.
+Python has a TOML reader since 3.11 and no writer, and nodes may have 3.9. What is here reads the whole language, since
+a file that is not understood cannot be edited; what may not stand together is refused as a TOML reader refuses it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """One ``key = value``: ``keys`` are the parts of a dotted key, ``start`` and ``key_end`` the span that spells it."""
+    """One ``key = value``: ``keys`` are the parts of a dotted key, ``start`` to ``key_end`` the span that spells it."""
 
     keys: Path
     start: int
@@ -80,8 +80,8 @@ class Member:
 class Table:
     """A table of the document and all that is in it, wherever that is written.
 
-    ``kind``: ``root``, ``header`` ([a] or an item of [[a]]), ``implied`` (the a of [a.b]) or ``dotted`` (the a of a.b = 1).
-    Of a dotted one, ``last`` is the last key that leads into it, and ``parts`` how much of that key does.
+    ``kind``: ``root``, ``header`` ([a] or an item of [[a]]), ``implied`` (the a of [a.b]) or ``dotted`` (the a of
+    a.b = 1). Of a dotted one, ``last`` is the last key that leads into it, and ``parts`` how much of that key does.
     """
 
     kind: str
@@ -127,7 +127,9 @@ def decode(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TomlError("byte %d is not UTF-8 (%s); save the file as UTF-8" % (error.start + 1, error.reason)) from error
+        raise TomlError(
+            "byte %d is not UTF-8 (%s); save the file as UTF-8" % (error.start + 1, error.reason)
+        ) from error
 
 
 def scan(text: str) -> Document:
@@ -308,9 +310,7 @@ class _Scanner:
         match = pattern.match(self._text, start)
         if match is None:
             where = "" if long else " on its line"
-            raise self._error(
-                "this text has no closing quote%s, or a bad escape or control character in it" % where
-            )
+            raise self._error("this text has no closing quote%s, or a bad escape or control character in it" % where)
         text = self._unescaped(match.group(1)) if basic else match.group(1)
         self._at = match.end()
         return Value("string", start, self._at, text.replace("\r\n", "\n") if long else text)
@@ -421,6 +421,7 @@ def _integer(spelled: str) -> t.Any:
 
 def _open(text: str, root: Table, path: Path, at: int, listed: bool) -> Table:
     """The table that a header begins."""
+    child: t.Any
     table = root
     for depth, key in enumerate(path[:-1]):
         child = table.children.setdefault(key, Table("implied", at))
@@ -444,7 +445,8 @@ def _open(text: str, root: Table, path: Path, at: int, listed: bool) -> Table:
         child.kind, child.at = "header", at
     else:
         raise _twice(text, at, "the table", path, child)
-    return t.cast(Table, child)
+    begun: Table = child
+    return begun
 
 
 def _define(text: str, table: Table, member: Member) -> None:

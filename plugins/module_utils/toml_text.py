@@ -10,7 +10,6 @@ comment that shows it switched off, else behind the last key of its table, else 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 import typing as t
@@ -213,9 +212,9 @@ class _Editor:
     def _at_the_end(self, last: t.Optional[_Edit]) -> _Edit:
         end = len(self._text)
         before = self._said() + (last.text if last and last.start == end else "")
-        parts = []
+        parts: t.List[str] = []
         for path, lines in self._tables.items():
-            gap = self._newline if parts or before.strip() and not before.endswith(self._newline * 2) else ""
+            gap = self._newline if parts or (before.strip() and not before.endswith(self._newline * 2)) else ""
             parts.append(gap + self._newline.join(["[%s]" % dotted(path), *lines, ""]))
         return _Edit(end, end, (self._newline if before and not before.endswith("\n") else "") + "".join(parts))
 

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring settings into the container toolkit's config.toml. Nothing need be restarted: each start of a container reads it.
+"""Bring settings into the container toolkit's config.toml. Each start of a container reads it: nothing is restarted.
 
-The toolkit's own ``nvidia-ctk config --set`` writes the file anew and gives no answer to whether anything changed; but it
-reads the file as the runtime does, so it is asked whether the toolkit takes what is to be written.
+The toolkit's own ``nvidia-ctk config --set`` writes the file anew and gives no answer to whether anything changed; but
+it reads the file as the runtime does, so it is asked whether the toolkit takes what is to be written.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def _validate(system: System, raw: t.Optional[bytes], candidate: bytes, path: st
         return False
     if raw is not None and _complaint(system, raw, path):
         raise ToolkitConfigError(
-            "the toolkit does not read %s as it is on the node; nothing was changed, mend the file first: %s" % (path, words)
+            "the toolkit does not read %s as it is on the node; nothing was changed, mend the file first: %s"
+            % (path, words)
         )
     raise ToolkitConfigError(
         "the toolkit does not read %s with the wanted settings in it; nothing was changed, mend the settings: %s"
@@ -86,7 +87,7 @@ def _validate(system: System, raw: t.Optional[bytes], candidate: bytes, path: st
 
 
 def _complaint(system: System, content: bytes, path: str) -> t.Optional[str]:
-    """"" where the toolkit reads it; None where there is no toolkit to ask."""
+    """ "" where the toolkit reads it; None where there is no toolkit to ask."""
     with system.temporary(content) as temporary:
         ran = system.run(["nvidia-ctk", "config", "--config-file", temporary], _COMMAND_TIMEOUT)
         if ran.missing:

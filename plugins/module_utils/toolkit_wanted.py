@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wanted of the container toolkit: values inside config.toml, and the units that keep its CDI specification fresh.
+"""What is wanted of the container toolkit: values inside config.toml, and units that keep the CDI specification fresh.
 
 Pure; ``desired`` puts it together with the rest.
 """
@@ -149,8 +149,8 @@ Before=docker.service
 TimeoutStartSec=120
 """
 
-#: For toolkits before 1.18. The specification is written elsewhere on the same tmpfs and then renamed, so that no engine
-#: reads half of one; its name must end in .yaml, or the toolkit adds that.
+#: For toolkits before 1.18. The specification is written elsewhere on the same tmpfs and then renamed, so that no
+#: engine reads half of one; its name must end in .yaml, or the toolkit adds that.
 _OWN_SERVICE = """\
 [Unit]
 Description=Write the CDI specification of the GPUs, before containers

@@ -13,15 +13,15 @@ version_added: 0.1.0
 author:
   - goldennode.gpu authors (@goldennode)
 description:
-  - Starts the unit that writes the CDI specification, once, and looks at what it wrote. One that does not name O(driver)
-    is an error; it is not written again.
-  - Specifications of C(nvidia-ctk) that name the same devices are set aside as C(NAME.goldennode-TIME~), which no engine
-    reads, since an engine refuses devices that are named twice. What somebody else has written is left alone.
+  - Starts the unit that writes the CDI specification, once, and looks at what it wrote. One that does not name
+    O(driver) is an error; it is not written again.
+  - Specifications of C(nvidia-ctk) that name the same devices are set aside as C(NAME.goldennode-TIME~), which no
+    engine reads, since an engine refuses devices that are named twice. What somebody else has written is left alone.
   - Nothing is done while another driver is loaded, as C(nvidia-ctk) could not ask the GPUs.
 attributes:
   check_mode:
     description:
-      - Can run in C(check_mode) and tell what would be changed, except that a specification may turn out to be the same.
+      - Can run in C(check_mode) and tell what would be changed, as far as the specification that is there tells it.
     support: full
   diff_mode:
     description: There is no diff.

@@ -173,8 +173,8 @@ evidence:
       type: dict
     cdi_specs:
       description:
-        - Reading of the CDI specifications for NVIDIA devices by path, with kind, schema, devices and the driver version
-          named inside.
+        - Reading of the CDI specifications for NVIDIA devices by path, with kind, schema, devices and the driver
+          version named inside.
       type: dict
     cdi_target:
       description: Reading of the path to which the toolkit's units write the CDI specification.

@@ -38,9 +38,7 @@ def device_nodes(desired: Desired, evidence: Evidence, expected_gpus: t.Optional
     return _judge("device_nodes", desired, evidence)
 
 
-def container_runtime(
-    desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
-) -> t.Iterable[Finding]:
+def container_runtime(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     return _judge("container_runtime", desired, evidence)
 
 

@@ -140,9 +140,7 @@ CHECKS: t.Tuple[Check, ...] = (
     ),
     Check("container_runtime.units", units.container_runtime, ("units",)),
     Check("container_runtime.files", files.container_runtime, ("files",)),
-    Check(
-        "container_runtime.toolkit_config", toolkit.config, ("toolkit_config",), interprets=("toolkit_config",)
-    ),
+    Check("container_runtime.toolkit_config", toolkit.config, ("toolkit_config",), interprets=("toolkit_config",)),
     Check(
         "container_runtime.cdi_spec",
         toolkit.cdi_spec,

@@ -127,7 +127,10 @@ def _named_twice(path: str, other: str, spec: CdiSpec) -> Finding:
     if spec.generated:
         fix, repair = "%s It sets %s aside, which nothing keeps fresh." % (RUN_SITE, path), "roles"
     else:
-        fix = "Rename the devices in %s, or take the file away: nvidia-ctk has not written it, so no run touches it." % path
+        fix = (
+            "Rename the devices in %s, or take the file away: nvidia-ctk has not written it, so no run touches it."
+            % path
+        )
         repair = "manual"
     return failed(
         path,
@@ -184,7 +187,10 @@ def _schema(path: str, spec: CdiSpec, desired: Desired, evidence: Evidence) -> t
         gids = bool(setting(desired, "toolkit_cdi_additional_gids"))
         written = compat.written_cdi(toolkit, gids)
         newer = compat.reads_cdi(docker, written) is not True
-        pair = "toolkit %s with Docker %s or newer" % (toolkit, compat.first_docker_for(written) or "of a later release")
+        pair = "toolkit %s with Docker %s or newer" % (
+            toolkit,
+            compat.first_docker_for(written) or "of a later release",
+        )
         yield failed(
             path,
             expected="CDI %s or older, which Docker %s reads" % (compat.newest_cdi(docker), docker),

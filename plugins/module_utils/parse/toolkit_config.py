@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The container toolkit's config.toml as a reading. How its text is understood, ``module_utils.toml_scan`` alone knows."""
+"""The container toolkit's config.toml as a reading. How its text is understood, ``toml_scan`` alone knows."""
 
 from __future__ import annotations
 

@@ -77,10 +77,13 @@ def test_an_absent_and_an_empty_file_are_written_with_what_is_wanted(raw):
         pytest.param('[t]\r\nm = "x"\r\n', {"t": {"n": 1}}, '[t]\r\nm = "x"\r\nn = 1\r\n', id="windows"),
         pytest.param("\ufeffa = 1\n", {"a": 2}, "\ufeffa = 2\n", id="byte order mark"),
         pytest.param("\ufeff", {"a": 2}, "\ufeffa = 2\n", id="byte order mark alone"),
-        pytest.param('"t".\'m\' = true\n', {"t": {"m": False}}, '"t".\'m\' = false\n', id="quoted keys"),
+        pytest.param("\"t\".'m' = true\n", {"t": {"m": False}}, "\"t\".'m' = false\n", id="quoted keys"),
         pytest.param("t.m = 1\n[u]\n", {"t": {"n": 2}}, "t.m = 1\nt.n = 2\n[u]\n", id="dotted"),
         pytest.param(
-            "[a]\nb . c . d = 1\nx = 2\n", {"a": {"b": {"e": 3}}}, "[a]\nb . c . d = 1\nb.e = 3\nx = 2\n", id="deep dots"
+            "[a]\nb . c . d = 1\nx = 2\n",
+            {"a": {"b": {"e": 3}}},
+            "[a]\nb . c . d = 1\nb.e = 3\nx = 2\n",
+            id="deep dots",
         ),
         pytest.param("t = { m = 1 }\n", {"t": {"m": 2, "n": 3}}, "t = { m = 2, n = 3 }\n", id="braces"),
         pytest.param("t = {}\n", {"t": {"m": 2, "n": 3}}, "t = { m = 2, n = 3 }\n", id="empty braces"),
@@ -97,13 +100,11 @@ def test_an_absent_and_an_empty_file_are_written_with_what_is_wanted(raw):
         pytest.param("[a]", {"a": {"x": 1}}, "[a]\nx = 1", id="header at the end"),
         pytest.param("# who\n\n[a]\n", {"x": 1}, "# who\n\nx = 1\n\n[a]\n", id="below the comment of the file"),
         pytest.param("# of a\n[a]\n", {"x": 1}, "x = 1\n# of a\n[a]\n", id="above the comment of a table"),
-        pytest.param(
-            'a = """\n#b = 1\n"""\n', {"b": 2}, 'a = """\n#b = 1\n"""\nb = 2\n', id="no comment, but text"
-        ),
+        pytest.param('a = """\n#b = 1\n"""\n', {"b": 2}, 'a = """\n#b = 1\n"""\nb = 2\n', id="no comment, but text"),
         pytest.param("a = [\n 1, # one\n 2,\n]\n", {"b": 3}, "a = [\n 1, # one\n 2,\n]\nb = 3\n", id="list over lines"),
         pytest.param("a = [1,\n2]\n", {"a": [1, 2]}, "a = [1,\n2]\n", id="the same list, spelled otherwise"),
         pytest.param("a = 0x0a\nb = '''\nx'''\n", {"a": 10, "b": "x"}, "a = 0x0a\nb = '''\nx'''\n", id="spellings"),
-        pytest.param('a = 1\n', {"a": "1"}, 'a = "1"\n', id="text for a number"),
+        pytest.param("a = 1\n", {"a": "1"}, 'a = "1"\n', id="text for a number"),
         pytest.param('a = "true"\n', {"a": True}, "a = true\n", id="not text"),
         pytest.param("a = 1\n", {"a": 1.0}, "a = 1.0\n", id="not an integer"),
         pytest.param('a = ""\n', {"a": 'q"\\\x7f\n'}, 'a = "q\\"\\\\\\u007f\\n"\n', id="text to be escaped"),
@@ -118,7 +119,7 @@ def test_edits_follow_the_files_own_layout(text, settings, result):
 @pytest.mark.parametrize(
     ("text", "settings", "message"),
     [
-        ("[t]\na = 1\n[u]\n[t]\n", {}, "line 4 column 1: the table t is given twice, first on line 1; keep one of them"),
+        ("[t]\n[u]\n[t]\n", {}, "line 3 column 1: the table t is given twice, first on line 1; keep one of them"),
         ("a = 1\na = 2\n", {}, "line 2 column 1: the key a is given twice, first on line 1; keep one of them"),
         ("a.b = 1\n[a]\n", {}, "line 2 column 1: the table a is given twice, first on line 1; keep one of them"),
         ("a = {b = 1}\n[a.c]\n", {}, "line 2 column 1: a cannot be added to here: it got its value on line 1; put all "
@@ -130,7 +131,8 @@ def test_edits_follow_the_files_own_layout(text, settings, result):
         ("a = 1 b = 2\n", {}, 'line 1 column 7: the end of the line is expected, not "b = 2"'),
         ('a = "x\nb = 1\n', {}, "line 1 column 5: this text has no closing quote on its line, or a bad escape or "
          "control character in it"),
-        ('a = """x\n', {}, "line 1 column 5: this text has no closing quote, or a bad escape or control character in it"),
+        ('a = """x\n', {}, "line 1 column 5: this text has no closing quote, or a bad escape or control character in "
+         "it"),
         ("a = {b = 1\n}\n", {}, 'line 1 column 11: a comma or "}" (a table in braces stands on one line) is expected, '
          "not the end of the line"),
         ("a = [1 2]\n", {}, 'line 1 column 8: a comma or "]" is expected, not "2]"'),
@@ -139,7 +141,8 @@ def test_edits_follow_the_files_own_layout(text, settings, result):
         ("x = 1\n# \x01\n", {}, "line 2 column 3: this character may not stand in a comment; remove it"),
         ("a = 2020-13-01\n", {}, 'line 1 column 5: a value (text stands in quotes) is expected, not "2020-13-01"'),
         ("a = 01\n", {}, 'line 1 column 5: a value (text stands in quotes) is expected, not "01"'),
-        ("t = 1\n", {"t": {"x": 1}}, "line 1 column 5: t is a number, but a table is needed there for x; remove the key"),
+        ("t = 1\n", {"t": {"x": 1}}, "line 1 column 5: t is a number, but a table is needed there for x; remove the "
+         "key"),
         ("[t]\n", {"t": True}, "line 1 column 1: t is a table, but t = true is wanted; remove it or the setting"),
         ("t = {}\n", {"t": True}, "line 1 column 5: t is a table, but t = true is wanted; remove it or the setting"),
         ("[[t]]\n", {"t": {"x": 1}}, "line 1 column 1: t is a list of tables, but t.x = 1 is wanted; remove it or the "
@@ -261,7 +264,9 @@ class Writer:
         self.random.shuffle(rest)
         lines = self.body(blocks.get(head, []), rest)
         for path in rest:
-            lines += [self.pick("", " ") + "[%s]" % self.pick(".", " . ").join(map(self.key, path)) + self.pick("", " #")]
+            lines += [
+                self.pick("", " ") + "[%s]" % self.pick(".", " . ").join(map(self.key, path)) + self.pick("", " #")
+            ]
             lines += self.body(blocks.get(path, []), [])
         if self.random.random() < 0.3:
             lines += ["[[list]]", "n = 1", "[[list]]", "[list.sub]"]
@@ -336,6 +341,16 @@ def moments(tree, text):
     return [moments(value, text) for value in tree] if isinstance(tree, list) else tree
 
 
+def unless_refused(text):
+    """None where a managed key, or a table around it, is of another type: that is for its owner to mend."""
+    try:
+        return merged(text, MANAGED)
+    except TomlError as error:
+        words = str(error)
+    assert re.match(r"line \d+ column \d+: .* remove (it or the setting|the key)$", words), words
+    return None
+
+
 @pytest.mark.parametrize("block", range(30))
 def test_no_token_that_is_not_managed_changes(block):
     """50 files in each of 30 blocks: values by Python's reader, bytes by a tokenizer of this test's own."""
@@ -349,10 +364,8 @@ def test_no_token_that_is_not_managed_changes(block):
                 toml_text.load(text.encode())
             continue
         assert spelled(moments(toml_text.load(text.encode()), text)) == spelled(before), text
-        try:
-            result = merged(text, MANAGED)
-        except TomlError as error:
-            assert "remove" in str(error), text  # a managed key, or a table around it, is of another type
+        result = unless_refused(text)
+        if result is None:
             continue
         seen += 1
         after = tomllib.loads(result.lstrip("\ufeff"))
@@ -386,8 +399,10 @@ def test_broken_text_is_refused_where_pythons_reader_refuses_it(block):
     for seed in range(block * 100, block * 100 + 100):
         text = Writer(seed).text()
         cut = rnd.randrange(len(text) + 1)
-        text = text[:cut] + rnd.choice(["", '"', "'", "[", "]", "=", "\n", "{", "}", "\x00", ".", "a = ", "\r", "#"]) + (
-            text[cut + rnd.randrange(3) :]
+        text = (
+            text[:cut]
+            + rnd.choice(["", '"', "'", "[", "]", "=", "\n", "{", "}", "\x00", ".", "a = ", "\r", "#"])
+            + (text[cut + rnd.randrange(3) :])
         )
         text = text.lstrip("\ufeff")
         try:

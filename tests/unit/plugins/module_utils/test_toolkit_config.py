@@ -52,7 +52,9 @@ class Node(Rooted):
         if self.refuses is None:
             return Command("host", tuple(argv), missing=True, error="nvidia-ctk is not installed")
         refused = bool(self.refuses) and self.refuses in self.asked[-1]
-        return Command("host", tuple(argv), 1 if refused else 0, "", "level=error /tmp/candidate: no" if refused else "")
+        return Command(
+            "host", tuple(argv), 1 if refused else 0, "", "level=error /tmp/candidate: no" if refused else ""
+        )
 
     def names(self):
         return sorted(os.listdir(self.path.parent))

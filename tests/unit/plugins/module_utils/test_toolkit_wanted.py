@@ -48,7 +48,10 @@ def test_options_stand_beside_ours_and_are_not_changed_themselves():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({ENVVAR: False}, "toolkit_config_options.%s: False is managed by this collection. Set toolkit_multi_tenant" % ENVVAR),
+        (
+            {ENVVAR: False},
+            "toolkit_config_options.%s: False is managed by this collection. Set toolkit_multi_tenant" % ENVVAR,
+        ),
         ({MOUNTS: True}, "Set toolkit_multi_tenant instead"),
         ({"nvidia-container-cli": {"no-cgroups": True}}, "a rootless engine has a file of its own"),
         ({"nvidia-container-runtime": {"mode": "csv"}}, "Set toolkit_runtime_mode instead"),
@@ -93,7 +96,10 @@ def test_our_units_stand_in_where_the_vendor_has_none():
         "goldennode-cdi-refresh.service": "enabled",
     }
     service = old.files[OWN[1]].content
-    written, renamed = "--output=/run/goldennode-cdi/nvidia.yaml\n", "-f /run/goldennode-cdi/nvidia.yaml /run/cdi/nvidia.yaml"
+    written, renamed = (
+        "--output=/run/goldennode-cdi/nvidia.yaml\n",
+        "-f /run/goldennode-cdi/nvidia.yaml /run/cdi/nvidia.yaml",
+    )
     assert service.index(written) < service.index(renamed), "no engine reads half of a specification"
     for content in (service, new.files[DROP_IN].content):
         assert "Before=docker.service\n" in content

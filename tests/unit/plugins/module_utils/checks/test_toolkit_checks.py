@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can be wrong with config.toml and with CDI specifications: the finding names the place, both sides and the cure."""
+"""What can be wrong with config.toml and CDI specifications: the finding names the place, both sides and the cure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_a_file_that_is_not_toml_is_named_with_its_place() -> None:
 
 
 def test_a_file_that_cannot_be_opened_is_unknown() -> None:
-    evidence = dataclasses.replace(NODE, toolkit_config=Reading.unknown(PATH + " could not be read: Input/output error"))
+    evidence = dataclasses.replace(
+        NODE, toolkit_config=Reading.unknown(PATH + " could not be read: Input/output error")
+    )
     assert of("toolkit_config", evidence)[0].status == "unknown"
 
 

@@ -58,7 +58,14 @@ def test_a_specification_of_nvidia_ctk(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "kind: amd.com/gpu\n# not nvidia.com/gpu\n", "{}", '{"kind": "intel.com/gpu"}', "- kind\n", "kind: [nvidia.com/gpu]"],
+    [
+        "",
+        "kind: amd.com/gpu\n# not nvidia.com/gpu\n",
+        "{}",
+        '{"kind": "intel.com/gpu"}',
+        "- kind\n",
+        "kind: [nvidia.com/gpu]",
+    ],
 )
 def test_what_is_not_about_nvidias_devices(text):
     assert cdi.parse(text) is None
@@ -82,7 +89,7 @@ def test_the_versions_of_a_mixture_are_all_told():
         (None, "/var/run/cdi/nvidia.yaml"),
         ("# NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=/etc/cdi/nvidia.yaml\n", "/var/run/cdi/nvidia.yaml"),
         ("NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=/etc/cdi/nvidia.yaml\n", "/etc/cdi/nvidia.yaml"),
-        ("A=1\n NVIDIA_CTK_CDI_OUTPUT_FILE_PATH = \"/x/y z.yaml\" \n", "/x/y z.yaml"),
+        ('A=1\n NVIDIA_CTK_CDI_OUTPUT_FILE_PATH = "/x/y z.yaml" \n', "/x/y z.yaml"),
         ("NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=/a\nNVIDIA_CTK_CDI_OUTPUT_FILE_PATH='/b'", "/b"),
         ("NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=\n", "/var/run/cdi/nvidia.yaml"),
     ],

@@ -695,3 +695,14 @@ def test_nodes_with_other_gpus_read_no_such_data():
     node = hgx_b200(device="0x2330", rc=0, stdout=VPD % BRIDGE + "\n")
     assert switches(node) == {}
     assert "grep" not in node.programs()
+
+
+@pytest.mark.parametrize("by_mount", [False, True])
+def test_the_runtime_is_asked_for_gpus_as_the_toolkit_is_told_to_take_it(by_mount):
+    wanted = dataclasses.replace(nodes.desired(), toolkit={"accept-nvidia-visible-devices-as-volume-mounts": by_mount})
+    node = nodes.Node()
+    look(node, wanted)
+    argvs = [" ".join(command.argv) for command, _unprivileged, _groups in node.ran]
+    (runtime,) = [argv for argv in argvs if "--runtime nvidia" in argv]
+    assert ("/var/run/nvidia-container-devices/all" in runtime) is by_mount
+    assert ("NVIDIA_VISIBLE_DEVICES=all" in runtime) is not by_mount
