@@ -503,7 +503,7 @@ def test_yaml_of_a_specification() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "mount", "privileged", "wanted", "request"),
+    ("environment", "mount", "privileged", "wanted", "asked"),
     [
         ("all", None, False, {}, "all"),
         ("void", None, False, {}, ""),
@@ -517,7 +517,7 @@ def test_yaml_of_a_specification() -> None:
     ],
 )
 def test_how_a_container_asks_for_gpus(
-    environment: str, mount: t.Optional[str], privileged: bool, wanted: t.Dict[str, bool], request: str
+    environment: str, mount: t.Optional[str], privileged: bool, wanted: t.Dict[str, bool], asked: str
 ) -> None:
     container: t.Dict[str, t.Any] = {"process": {"env": ["NVIDIA_VISIBLE_DEVICES=%s" % environment]}}
     container["process"]["capabilities"] = {"bounding": ["CAP_SYS_ADMIN"] if privileged else ["CAP_KILL"]}
@@ -525,7 +525,7 @@ def test_how_a_container_asks_for_gpus(
         place = "/var/run/nvidia-container-devices/" + mount
         container["mounts"] = [{"source": "/dev/null", "destination": place}]
     told = {"accept-nvidia-visible-devices-" + key: value for key, value in wanted.items()}
-    assert runtime.asked_for(container, told) == request
+    assert runtime.asked_for(container, told) == asked
 
 
 def test_config_is_edited_by_lines() -> None:
