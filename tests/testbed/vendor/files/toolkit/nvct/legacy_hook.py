@@ -53,14 +53,14 @@ def main(argv: t.Sequence[str]) -> int:
 
 def prestart(state: t.Mapping[str, t.Any]) -> None:
     bundle = Path(state["bundle"])
-    container = oci.load(bundle)
-    request = oci.environment(container).get(runtime.VISIBLE, "void")
-    if request in ("", "void"):
+    container, wanted = oci.load(bundle), config.load()
+    request = runtime.asked_for(container, wanted)
+    if not request:
         return
     gpus = [] if request == "none" else runtime.requested(request, nvml.gpus())
     common = spec.common_edits(spec.driver_version())
     nodes = [node["path"] for node in (*common["deviceNodes"], *spec.device_edits(gpus)["deviceNodes"])]
-    if not config.get(config.load(), "nvidia-container-cli.no-cgroups", False):
+    if not config.get(wanted, "nvidia-container-cli.no-cgroups", False):
         _allow_devices(_cgroup_of(state["pid"]))
     _in_mount_namespace(state["pid"], lambda: _populate(oci.root_of(bundle, container), common["mounts"], nodes))
 
