@@ -12,10 +12,12 @@ import typing as t
 
 from ..model import DockerEngine, FileState, Reading
 from ..parse import cdi, daemon_json, docker_info
+from ..parse import runtime_mode as mode_text
 from .host import Host
 
 DOCKER = ("docker", "--host", "unix:///var/run/docker.sock")
 CONFIG = "/etc/docker/daemon.json"
+TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 CDI_DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 
 
@@ -49,6 +51,11 @@ def config(host: Host) -> Reading[t.Dict[str, t.Any]]:
     if not raw.known:
         return Reading.unknown(raw.error or "")
     return daemon_json.parse(raw.value, CONFIG)
+
+
+def runtime_mode(host: Host) -> Reading[str]:
+    text = host.read(TOOLKIT_CONFIG)
+    return mode_text.parse(text.value or "") if text.known else Reading.unknown(text.error or "")
 
 
 def config_file(host: Host) -> Reading[FileState]:
