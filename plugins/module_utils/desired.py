@@ -317,8 +317,8 @@ _UVM_RULE = (
 
 #: Nodes of the control device (255), of every GPU and of nvidia-uvm, before anything starts a container. Nothing
 #: depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this unit
-#: failed for everybody to see. Last the links in /dev/char: nvidia-modprobe makes them from 470.182.03 on, for nodes that
-#: it makes itself; udev never does, as the kernel announces no node of the driver's.
+#: failed for everybody to see. Last the links in /dev/char: nvidia-modprobe makes them from 470.182.03 on, for nodes
+#: that it makes itself; udev never does, as the kernel announces no node of the driver's.
 _UVM_SERVICE = """\
 [Unit]
 Description=Load the NVIDIA driver and make its device nodes, before containers

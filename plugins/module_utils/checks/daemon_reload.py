@@ -24,8 +24,8 @@ _AUTO_IS_CDI = (1, 18)
 #: In the order in which the vendor recommends them.
 WAYS_OUT = (
     "Have the GPUs put into the container's specification, where systemd learns of them: by CDI "
-    "(--device nvidia.com/gpu=all) or mode jit-cdi of the nvidia runtime (toolkit 1.18 and newer); or name the nodes too "
-    "(--device /dev/nvidiactl ...); or set docker_daemon_options.exec-opts to [native.cgroupdriver=cgroupfs]. "
+    "(--device nvidia.com/gpu=all) or mode jit-cdi of the nvidia runtime (toolkit 1.18 and newer); or name the nodes "
+    "too (--device /dev/nvidiactl ...); or set docker_daemon_options.exec-opts to [native.cgroupdriver=cgroupfs]. "
     "Then recreate the containers."
 )
 
