@@ -9,17 +9,21 @@ that link; some releases leave one out whose link is missing, and systemd then t
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..model import Desired, Evidence, Finding
 from .outcome import all_passed, failed
 from .wanted import RUN_SITE
 
+#: Those that goldennode-uvm.service makes sure of, and every container gets. Others come later, each with its link by
+#: whoever makes it.
+_JUDGED = re.compile(r"/dev/nvidia(?:\d+|ctl|-uvm|-uvm-tools)")
+
 
 def dev_char(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    """Capabilities (/dev/nvidia-caps) are the driver's own business: it makes node and link of one together."""
     links = evidence.dev_char.value or {}
-    judged = [node for node in evidence.device_nodes.value or () if node.path.count("/") == 2]
+    judged = [node for node in evidence.device_nodes.value or () if _JUDGED.fullmatch(node.path)]
     problems = [
         failed(
             node.path,
