@@ -25,7 +25,7 @@ _SECONDS = 15.0
 
 def containers(host: Host) -> Reading[t.Tuple[RunningContainer, ...]]:
     """Those that have files or nodes of the driver, or of which that could not be read. None without Docker."""
-    listed = host.run([*DOCKER, "container", "ls", "--quiet", "--format", "{{.ID}}"], _SECONDS)
+    listed = host.run([*DOCKER, "container", "ls", "--quiet"], _SECONDS)
     if listed.missing:
         return Reading(None)
     if listed.rc != 0:
