@@ -26,8 +26,7 @@ def start(node: Node, name: str, options: str) -> None:
     """A container of the bundle's image that does nothing, and holds no device open."""
     node.ssh(
         "docker run --detach --name %s --network none --entrypoint sleep %s "
-        "$(docker image ls --digests --format '{{.Repository}}@{{.Digest}}' | grep /cuda@ | head -n 1) infinity"
-        % (name, options)
+        "$(docker image ls --digests --format '{{.Repository}}@{{.Digest}}' | head -n 1) infinity" % (name, options)
     )
 
 
@@ -168,3 +167,20 @@ def test_links_in_dev_char_are_there_after_a_boot_and_come_back(golden_a10: Pool
     mended = golden_a10.site()
     assert mended.rc == 0, mended.output
     assert node.ssh(links).stdout == ""
+
+
+def test_with_the_runc_of_debian_12_the_links_decide(golden_bookworm: Pool) -> None:
+    """1.1.5 does not tell systemd of a device whose link is missing when the container is created."""
+    (node,) = golden_bookworm.nodes
+    runtime = "--runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all"
+    start(node, "linked", runtime)
+    node.ssh("find /dev/char -lname '*nvidia*' -delete")
+    start(node, "bare", runtime)
+    looked = golden_bookworm.verify()
+    assert "/dev/nvidia0" in findings(looked, node, "device_nodes.dev_char")
+    assert golden_bookworm.site().rc == 0
+    assert set(findings(golden_bookworm.verify(), node, "container_runtime.behind_systemd")) == {"bare"}
+
+    node.ssh("systemctl daemon-reload")
+    assert is_denied(node, "bare")
+    assert not is_denied(node, "linked")
