@@ -34,7 +34,8 @@ def holds(found: t.Mapping[str, t.Any], **variables: t.Any) -> bool:
     """Whether all conditions of the task are true."""
     values = {**actions.trusted(dict(found.get("vars", {}))), **variables}
     templar = Templar(loader=DataLoader(), variables=values)
-    return all(templar.evaluate_conditional(actions.trusted(condition)) for condition in found["when"])
+    conditions = found["when"] if isinstance(found["when"], list) else [found["when"]]
+    return all(templar.evaluate_conditional(actions.trusted(condition)) for condition in conditions)
 
 
 # --- site.yml: what was left for want of consent ---------------------------------------------------------------------
@@ -102,3 +103,32 @@ def test_the_unit_that_makes_links_is_started_where_one_is_missing(links: t.Any,
     found = task("roles/driver/tasks/load.yml", "Load the driver and make its device nodes")
     look = {"evidence": {"dev_char": {"value": links}}}
     assert holds(found, __goldennode_look=look, driver_seen=seen, driver_in_the_way=[], ansible_check_mode=False) is due
+
+
+# --- daemon-reload where a unit has changed --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("results", "due"),
+    [
+        ([{"status": {"NeedDaemonReload": "no"}}, {"status": {"NeedDaemonReload": "yes"}}], True),
+        ([{"status": {"NeedDaemonReload": "no"}}], False),
+        ([{"skipped": True}, {"status": {}}], False),
+    ],
+)
+def test_systemd_reads_units_of_the_driver_that_have_changed(results: t.Any, due: bool) -> None:
+    found = task("roles/driver/tasks/load.yml", "Have systemd read the units that have changed")
+    assert holds(found, driver_enabled={"results": results}) is due
+
+
+@pytest.mark.parametrize(
+    ("enabled", "due"),
+    [
+        ({"status": {"NeedDaemonReload": "yes"}}, True),
+        ({"status": {"NeedDaemonReload": "no"}}, False),
+        ({"skipped": True}, False),
+    ],
+)
+def test_systemd_reads_the_unit_of_the_agent_where_it_has_changed(enabled: t.Any, due: bool) -> None:
+    found = task("roles/golden/tasks/agent.yml", "Have systemd read the unit of the agent where it has changed")
+    assert holds(found, golden_agent_enabled=enabled) is due
