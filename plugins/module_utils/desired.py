@@ -330,7 +330,8 @@ _UVM_RULE = (
 
 #: Nodes of the control device (255), of every GPU and of nvidia-uvm, before anything starts a container. Nothing
 #: depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this unit
-#: failed for everybody to see.
+#: failed for everybody to see. Last the links in /dev/char: nvidia-modprobe makes them from 470.182.03 on, for nodes
+#: that it makes itself; udev never does, as the kernel announces no node of the driver's.
 _UVM_SERVICE = """\
 [Unit]
 Description=Load the NVIDIA driver and make its device nodes, before containers
@@ -348,6 +349,13 @@ ExecStart=/bin/sh -ec 'exec /usr/bin/nvidia-modprobe -c 255 \\
 ExecStart=/usr/bin/nvidia-modprobe -u -c 0
 ExecStart=/bin/chgrp %(group)s %(nodes)s
 ExecStart=/bin/chmod %(mode)s %(nodes)s
+ExecStart=/bin/sh -ec 'mkdir -p /dev/char; \\
+    for node in /dev/nvidia* /dev/nvidia-caps*/*; do \\
+        [ -c "$$node" ] || continue; \\
+        set -- $$(stat -c "%%%%t %%%%T" "$$node"); \\
+        link=/dev/char/$$((0x$$1)):$$((0x$$2)); \\
+        [ "$$link" -ef "$$node" ] || ln -sfn "../$${node#/dev/}" "$$link"; \\
+    done'
 
 [Install]
 WantedBy=multi-user.target

@@ -341,10 +341,16 @@ def restore(state: State, desired: Desired, verdict: Verdict, evidence: Evidence
             by="agent",
             since=now(),
             boot_id=boot.boot_id,
-            not_proven=verdict.not_proven,
+            not_proven=verdict.not_proven + _not_asked(old, verdict),
             findings_digest=findings_digest(verdict.findings),
         )
     )
+
+
+def _not_asked(old: Mark, verdict: Verdict) -> t.Tuple[str, ...]:
+    """What the run could not prove and this look did not ask: it stays unproven."""
+    asked = {finding.id for finding in verdict.findings}
+    return tuple(text for text in old.not_proven if text.partition(":")[0] not in asked)
 
 
 # --- what the mark says ----------------------------------------------------------------------------------------------

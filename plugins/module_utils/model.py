@@ -451,6 +451,52 @@ class ContainerLook:
 
 
 @dataclasses.dataclass(frozen=True)
+class RunningContainer:
+    """A running container that has something of the driver, or of which that is not known: ``error`` then says why.
+
+    ``drivers``: versions in the names of the host's driver files that are bound into it. ``own_mounts``: whoever
+    created it named such a file as a volume. ``device_allow``: what systemd lets it open, None where systemd does not
+    judge its devices. ``owner`` is who else starts and stops it: compose, swarm or kubernetes, and its name there.
+    """
+
+    id: str
+    name: str
+    image: str = ""
+    started_at: str = ""
+    restart_policy: str = ""
+    owner: str = ""
+    owner_name: str = ""
+    drivers: t.Tuple[str, ...] = ()
+    own_mounts: bool = False
+    nodes: t.Tuple[DeviceNode, ...] = ()
+    device_allow: t.Optional[t.Tuple[str, ...]] = None
+    error: t.Optional[str] = None
+
+    @property
+    def label(self) -> str:
+        return "%s %s" % (self.name, self.id[:12])
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceAnswers:
+    """What a process in a container may open: its device nodes of the driver, and those that the kernel denies it."""
+
+    nodes: t.Tuple[str, ...]
+    denied: t.Tuple[str, ...]
+    smi: Reading[GpuTool] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class ReloadLook:
+    """One container before and after a real ``systemctl daemon-reload``. ``not_tried`` says why there was none."""
+
+    injection: str
+    not_tried: str = ""
+    before: Reading[DeviceAnswers] = NOT_READ
+    after: Reading[DeviceAnswers] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
 class Evidence:
     """Everything read off a node in one look."""
 
@@ -497,6 +543,9 @@ class Evidence:
     module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
     dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
+    dev_char: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # node: what its link in /dev/char leads to
+    running_containers: Reading[t.Tuple[RunningContainer, ...]] = NOT_READ  # None where Docker is not installed
+    reloads: t.Dict[str, Reading[ReloadLook]] = dataclasses.field(default_factory=dict)  # by injection; on request only
 
 
 @dataclasses.dataclass(frozen=True)

@@ -220,6 +220,21 @@ evidence:
     fabric_mismatch:
       description: Reading of the two versions that the fabric manager called different when it started last.
       type: dict
+    dev_char:
+      description: Reading of what the link in /dev/char leads to, by device node of the driver; null where none is.
+      type: dict
+      sample: {"error": null, "value": {"/dev/nvidia0": "/dev/nvidia0"}}
+    running_containers:
+      description: >-
+        Reading of the running containers that have files or device nodes of the driver, with the driver's version that
+        they hold and what systemd lets them open.
+      type: dict
+    reloads:
+      description: >-
+        Empty here. M(goldennode.gpu.node_verify) puts in what a container may open before and after a
+        C(systemctl daemon-reload).
+      type: dict
+      sample: {}
 capture:
   description: The look with everything that was read for it, from which it can be repeated elsewhere.
   returned: when O(capture=true)

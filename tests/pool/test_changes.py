@@ -37,6 +37,7 @@ BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
         "echo '# mine' >> /etc/modprobe.d/goldennode-nvidia.conf": "device_nodes.files",
         "rm /etc/udev/rules.d/70-goldennode-uvm.rules": "device_nodes.files",
         "chmod 0640 /dev/nvidia-uvm-tools": "device_nodes.modes",
+        "rm /dev/char/195:255": "device_nodes.dev_char",
     },
     "container_runtime": {
         "sed -i 's/\"cdi\": *true/\"cdi\": false/' /etc/docker/daemon.json": "container_runtime.daemon_config",

@@ -61,6 +61,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "golden_look_timeout": 60,
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
+        "golden_allow_daemon_reload": False,
     },
     "kernel": {
         "kernel_arguments": [],
@@ -73,6 +74,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "docker_daemon_options": {"log-opts": {"max-size": "10m"}},
         "docker_default_runtime": "runc",
         "docker_allow_restart": False,
+        "docker_allow_container_restart": False,
     },
     "toolkit": {
         "toolkit_cdi": True,
@@ -271,6 +273,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         module_to_boot=Reading(module(driver)),
         dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
         fabric_mismatch=Reading(None),
+        dev_char=Reading({node.path: node.path for node in nodes}),
+        running_containers=Reading(()),
     )
     return full if scope == "full" else cheap(full)
 
@@ -290,6 +294,7 @@ def cheap(full: Evidence) -> Evidence:
         "driver_params",
         "device_nodes",
         "device_majors",
+        "dev_char",
         "groups",
         "docker_config",
         "docker_config_file",

@@ -24,6 +24,7 @@ from . import (
     kernel,
     nodes,
     packages,
+    running,
     secure_boot,
     services,
     sources,
@@ -38,7 +39,7 @@ SCOPES = ("full", "host", "fact")
 DEFAULT_SECONDS = 60.0
 
 #: As many as there are readings that take time; they wait for other processes, and cost no processor.
-_WORKERS = 20
+_WORKERS = 21
 
 Job = t.Callable[[], t.Any]
 
@@ -61,7 +62,7 @@ def look(
     read.update({name: job() for name, job in _first(limited).items()})
     with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
         running = {name: pool.submit(job) for name, job in _slow(limited, desired, scope, read).items()}
-        read.update({name: job() for name, job in _files(limited, desired, scope).items()})
+        read.update({name: job() for name, job in _files(limited, desired, scope, read).items()})
         read.update({name: future.result() for name, future in running.items()})
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
@@ -85,7 +86,7 @@ def _first(host: Host) -> t.Dict[str, Job]:
     }
 
 
-def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, Job]:
+def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping[str, t.Any]) -> t.Dict[str, Job]:
     """Read directly while the commands run."""
     jobs: t.Dict[str, Job] = {
         "kept_packages": lambda: packages.kept(host),
@@ -94,6 +95,7 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, 
         "driver": lambda: kernel.driver(host),
         "driver_params": lambda: kernel.driver_params(host),
         "device_majors": lambda: nodes.device_majors(host),
+        "dev_char": lambda: nodes.dev_char(host, read["device_nodes"]),
         "groups": lambda: nodes.groups(host),
         "docker_config": lambda: docker.config(host),
         "docker_config_file": lambda: docker.config_file(host),
@@ -131,6 +133,7 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["cuda"] = lambda: driver.cuda(host, groups)
         jobs["smi"] = lambda: driver.smi(host, groups)
         jobs["docker"] = lambda: docker.engine(host)
+        jobs["running_containers"] = lambda: running.containers(host)
         if image:
             jobs["image_digests"] = lambda: docker.image_digests(host, image)
         jobs["units"] = lambda: services.units(host, desired)

@@ -419,7 +419,8 @@ def test_the_digest_follows_every_variable_that_affects_the_node(variables):
 
 def test_the_digest_does_not_follow_what_only_steers_the_run():
     base = desired()
-    for name in ("golden_allow_reboot", "docker_allow_restart", "driver_allow_reload"):
+    consents = ("golden_allow_reboot", "docker_allow_restart", "driver_allow_reload")
+    for name in (*consents, "golden_allow_daemon_reload", "docker_allow_container_restart"):
         assert desired(**{name: True}).digest == base.digest
     assert desired(packages_allow_remove=["docker.io"]).digest == base.digest
     assert desired(golden_reboot_timeout=1).digest == base.digest
@@ -441,6 +442,7 @@ def test_every_public_variable_is_tried_above():
     """A new variable must be put into one of the two tests of the digest."""
     tried = {"bundle_file", "golden_reboot_timeout"}
     tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload", "packages_allow_remove"}
+    tried |= {"golden_allow_daemon_reload", "docker_allow_container_restart"}
     marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
     tried |= {name for variables in marks[0].args[1] for name in variables}
     assert tried == {name for role in settings().values() for name in role} | {"device_access_gid"}

@@ -18,7 +18,14 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils import docker_record, verdict, version
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import Mark, MarkRefused, State, Stored
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, Desired, DriverLoaded, Evidence, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    Boot,
+    Desired,
+    DriverLoaded,
+    Evidence,
+    Reading,
+    ReloadLook,
+)
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 RUN = "20261130T120000Z-controller-1-abcdef"
@@ -272,6 +279,22 @@ def test_the_agent_gives_back_what_it_has_suspended_itself(golden: State) -> Non
 
 def test_the_agent_leaves_a_mark_that_holds_as_it_is(golden: State) -> None:
     assert not marks.restore(golden, WANTED, GOOD, NODE).changed
+
+
+def test_what_a_run_could_not_prove_stays_so_when_a_boot_renews_the_mark(state: State) -> None:
+    """A boot does not ask for a reload; that it says nothing of it proves nothing."""
+    looks = {way: Reading(ReloadLook(way, not_tried="containers run")) for way in ("runtime", "cdi")}
+    untried = dataclasses.replace(NODE, reloads=looks)
+    unread = healthy.unreadable(untried, "kept_packages")
+    marks.revoke(state, RUN, "r")
+    marks.prepare(state, RUN, STORED)
+    marks.golden(state, RUN, WANTED, judged(unread), unread)
+    assert [text.partition(":")[0] for text in present(state).not_proven] == [
+        "packages.kept",
+        "container_runtime.daemon_reload",
+    ]
+    marks.restore(state, WANTED, GOOD, rebooted())
+    assert [text.partition(":")[0] for text in present(state).not_proven] == ["container_runtime.daemon_reload"]
 
 
 SWAPPED = dataclasses.replace(NODE.nvml.value, gpus=(dataclasses.replace(NODE.nvml.value.gpus[0], uuid="GPU-new"),))  # type: ignore

@@ -70,6 +70,9 @@ def test_a_healthy_node_is_read_whole():
         "/dev/nvidiactl",
     ]
     assert evidence.device_majors.value["nvidia"] == 195
+    assert evidence.dev_char.value == {node.path: node.path for node in evidence.device_nodes.value}
+    assert evidence.running_containers.value == ()
+    assert evidence.reloads == {}
     assert evidence.groups.value["video"] == (44, ())
     assert evidence.smi.value == evidence.nvml.value == GpuTool("580.159.03", "13.0", (GPU,))
     assert (evidence.cuda.value.code, evidence.cuda.value.devices) == (0, 1)
@@ -127,6 +130,7 @@ BROKEN_COMMANDS = {
     "dkms": ["dkms"],
     "docker": ["docker", "info"],
     "image_digests": ["docker", "image"],
+    "running_containers": ["docker", "ls"],
     "containers runtime": ["docker", "nvidia"],
     "containers cdi": ["docker", "nvidia.com/gpu=all"],
 }
@@ -179,6 +183,7 @@ BROKEN_PATHS = [
     ("sources", "files", "/etc/apt/sources.list"),
     ("sources", "dirs", "/etc/apt/sources.list.d"),
     ("libraries", "links", "/lib/x86_64-linux-gnu/libcuda.so.1"),
+    ("dev_char", "links", "/dev/char/195:255"),
     ("docker_config", "files", "/etc/docker/daemon.json"),
     ("docker_config_file", "states", "/etc/docker/daemon.json"),
     ("docker_record", "files", "/var/lib/goldennode/docker.json"),
@@ -300,8 +305,8 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
         "apparmor", "boot_default", "command_line", "cuda", "dkms", "docker", "fabric_mismatch", "image_digests",
-        "kernel_log", "libraries", "modprobe", "module_on_disk", "module_to_boot", "nvml", "secure_boot", "smi",
-        "units",
+        "kernel_log", "libraries", "modprobe", "module_on_disk", "module_to_boot", "nvml", "running_containers",
+        "secure_boot", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
