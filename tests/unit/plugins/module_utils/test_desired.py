@@ -306,8 +306,8 @@ def test_cdi_is_asked_for_where_the_engine_reads_it(docker, cdi, features):
             {"features": {"cdi": True}},
             "docker_daemon_options.features.cdi: True is managed by a variable of its own. Set toolkit_cdi",
         ),
-        ({"runtimes": []}, "docker_daemon_options.runtimes: [] is not a dictionary"),
-        ({"features": "cdi"}, "docker_daemon_options.features: 'cdi' is not a dictionary"),
+        ({"runtimes": []}, "docker_daemon_options.runtimes: [] is not an object. Write it so"),
+        ({"features": "cdi"}, "docker_daemon_options.features: 'cdi' is not an object. Write it so"),
     ],
 )
 def test_an_option_never_overrides_ours_in_silence(options, said):
