@@ -102,7 +102,7 @@ def faults(config: t.Mapping[str, t.Any]) -> t.List[Fault]:
         Fault(path, value, "is not %s" % wanted, "write it so, dockerd takes nothing else there")
         for path, value, wanted in _misfits(config, _SHAPES, ())
     ]
-    return wrong or _unstartable(config.get("runtimes") or {})
+    return wrong + _unstartable(config.get("runtimes"))
 
 
 def _misfits(value: t.Any, shape: t.Any, path: Path) -> t.Iterator[t.Tuple[Path, t.Any, str]]:
@@ -121,14 +121,14 @@ def _misfits(value: t.Any, shape: t.Any, path: Path) -> t.Iterator[t.Tuple[Path,
                 yield from _misfits(inner, wanted, (*path, key))
 
 
-def _unstartable(runtimes: t.Mapping[str, t.Any]) -> t.List[Fault]:
+def _unstartable(runtimes: t.Any) -> t.List[Fault]:
     """What dockerd finds only when it starts: its own validation (measured with 26.1) lets these pass."""
     found = []
-    for name, runtime in runtimes.items():
-        ways = runtime or {}
+    for name, runtime in runtimes.items() if isinstance(runtimes, dict) else ():
+        ways = runtime if isinstance(runtime, dict) else {}
         if name in _RESERVED_RUNTIMES:
             found.append(Fault(("runtimes", name), runtime, "is a runtime of a reserved name", "take it out"))
-        elif bool(ways.get("path")) == bool(ways.get("runtimeType")):
+        elif bool(ways.get("path")) == bool(ways.get("runtimeType")) and (ways or not runtime):
             message = "has not one of path and runtimeType, or has both"
             found.append(Fault(("runtimes", name), runtime, message, "give it one of the two"))
     return found

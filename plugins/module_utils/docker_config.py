@@ -245,28 +245,51 @@ def _refuse_start(
 
 def _validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate: bytes, path: str) -> bool:
     """Refuse what dockerd would refuse. False when there is no dockerd here, or none that can tell before it starts."""
-    validated, words = _complaint(system, daemon, candidate, path)
+    config = daemon_json.load(candidate)
+    known_before = {fault.path for fault in daemon_keys.faults(daemon_json.load(raw))}
+    faults = daemon_keys.faults(config)
+    theirs = [fault for fault in faults if fault.path in known_before]
+    if theirs:
+        _refuse_file(path, raw == candidate, "; ".join("%s: %s" % (_place(raw, fault), fault) for fault in theirs))
+    if faults:
+        _refuse_settings(path, "; ".join(map(str, faults)))
+    validated, words = _asked(system, daemon, config, candidate, path)
     if not words:
         return validated
-    if raw == candidate:
-        raise DockerConfigError("dockerd refuses %s as it is on the node; mend the file: %s" % (path, words))
-    before = _complaint(system, daemon, raw, path)[1] if raw is not None else ""
+    before = words if raw == candidate else _asked(system, daemon, config, raw, path)[1] if raw is not None else ""
     if before:
-        raise DockerConfigError(
-            "dockerd refuses %s as it is on the node; the fault was there before, and a restart of Docker would stop"
-            " all containers on it. Nothing was changed; mend the file first: %s" % (path, before)
+        _refuse_file(path, raw == candidate, before)
+    _refuse_settings(path, words)
+
+
+def _place(raw: t.Optional[bytes], fault: daemon_keys.Fault) -> str:
+    return daemon_json.place(raw or b"", fault.path)
+
+
+def _refuse_file(path: str, unchanged: bool, words: str) -> t.NoReturn:
+    raise DockerConfigError(
+        "dockerd refuses %s as it is on the node; %s: %s"
+        % (
+            path,
+            "mend the file"
+            if unchanged
+            else "the fault was there before, and a restart of Docker would stop all containers on it. Nothing was"
+            " changed; mend the file first",
+            words,
         )
+    )
+
+
+def _refuse_settings(path: str, words: str) -> t.NoReturn:
     raise DockerConfigError(
         "dockerd refuses %s with the wanted settings in it; nothing was changed, mend the settings: %s" % (path, words)
     )
 
 
-def _complaint(system: System, daemon: Daemon, content: bytes, path: str) -> t.Tuple[bool, str]:
-    """(whether dockerd itself has taken the content, what is wrong with it)."""
-    config = daemon_json.load(content)
-    faults = daemon_keys.faults(config)
-    if faults:
-        return False, "; ".join("%s: %s" % (daemon_json.place(content, f.path), f) for f in faults)
+def _asked(
+    system: System, daemon: Daemon, config: t.Mapping[str, t.Any], content: bytes, path: str
+) -> t.Tuple[bool, str]:
+    """(whether dockerd itself has taken the content, what it says against it)."""
     argv = _validator(daemon, config)
     if not argv:
         return False, ""

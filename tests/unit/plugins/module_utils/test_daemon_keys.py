@@ -45,6 +45,8 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.daemon_keys import 
         ({"runtimes": {"a": {}}}, "runtimes.a: {} has not one of path and runtimeType, or has both; give it one"),
         ({"runtimes": {"a": None}}, "runtimes.a: null has not one of path and runtimeType"),
         ({"runtimes": {"a": {"path": "x", "runtimeType": "y"}}}, "runtimes.a: "),
+        ({"runtimes": {"a": "x"}}, 'runtimes.a: "x" is not an object'),
+        ({"runtimes": {"a": {"path": 3}}}, "runtimes.a.path: 3 is not text"),
         ({"labels": ["x" * 90, 1]}, "labels: %s... is not a list" % ('["' + "x" * 55)),
     ],
 )
