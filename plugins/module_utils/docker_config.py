@@ -250,24 +250,26 @@ def _validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate:
     faults = daemon_keys.faults(config)
     theirs = [fault for fault in faults if fault.path in known_before]
     if theirs:
-        _refuse_file(path, raw == candidate, "; ".join("%s: %s" % (_place(raw, fault), fault) for fault in theirs))
+        raise _file_refused(
+            path, raw == candidate, "; ".join("%s: %s" % (_place(raw, fault), fault) for fault in theirs)
+        )
     if faults:
-        _refuse_settings(path, "; ".join(map(str, faults)))
+        raise _settings_refused(path, "; ".join(map(str, faults)))
     validated, words = _asked(system, daemon, config, candidate, path)
     if not words:
         return validated
-    before = words if raw == candidate else _asked(system, daemon, config, raw, path)[1] if raw is not None else ""
+    before = "" if raw is None else _asked(system, daemon, config, raw, path)[1]
     if before:
-        _refuse_file(path, raw == candidate, before)
-    _refuse_settings(path, words)
+        raise _file_refused(path, raw == candidate, before)
+    raise _settings_refused(path, words)
 
 
 def _place(raw: t.Optional[bytes], fault: daemon_keys.Fault) -> str:
     return daemon_json.place(raw or b"", fault.path)
 
 
-def _refuse_file(path: str, unchanged: bool, words: str) -> t.NoReturn:
-    raise DockerConfigError(
+def _file_refused(path: str, unchanged: bool, words: str) -> DockerConfigError:
+    return DockerConfigError(
         "dockerd refuses %s as it is on the node; %s: %s"
         % (
             path,
@@ -280,8 +282,8 @@ def _refuse_file(path: str, unchanged: bool, words: str) -> t.NoReturn:
     )
 
 
-def _refuse_settings(path: str, words: str) -> t.NoReturn:
-    raise DockerConfigError(
+def _settings_refused(path: str, words: str) -> DockerConfigError:
+    return DockerConfigError(
         "dockerd refuses %s with the wanted settings in it; nothing was changed, mend the settings: %s" % (path, words)
     )
 

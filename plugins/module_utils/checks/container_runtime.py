@@ -16,6 +16,7 @@ from .. import daemon_in_force, docker_record
 from ..daemon_json import differing, merged, obstacles
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
+from ..parse.text import without_users
 from . import start_errors
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, cdi_wanted, driver_version, injections
@@ -140,7 +141,7 @@ def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
         if not isinstance(value, dict) or key not in value:
             return "not set"
         value = value[key]
-    return repr(value)
+    return without_users(repr(value))
 
 
 def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

@@ -95,6 +95,9 @@ class Files:
                 lambda: text.replace("{", "{ // a note\n", 1),
                 lambda: text.replace("{", "{ /* a note */", 1),
                 lambda: "[" + text + "]",
+                lambda: text.replace(
+                    "{", '{"w": %s,' % rng.choice(["01", "-01", "1.", ".5", "+1", "1e", "NaN", "-"]), 1
+                ),
                 lambda: text.replace('"', "'"),
                 lambda: "[" * rng.randint(101, 4000),
                 lambda: (
@@ -317,6 +320,7 @@ def whole(path, text):
     first = run(path)
     after = path.read_bytes()
     assert first.changed is (after != text.encode("utf-8"))
+    assert not (first.changed and holds(text))  # other spellings of what is wanted are no reason to write
     assert (first.before, first.after) == (text, after.decode("utf-8"))
     config = meaning(first.after)
     assert holds_ours(config)

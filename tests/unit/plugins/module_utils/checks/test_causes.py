@@ -999,6 +999,15 @@ def test_a_daemon_json_with_which_docker_would_not_start_is_for_a_person(
     assert words in finding.actual
 
 
+def test_no_password_of_a_proxy_is_in_a_finding() -> None:
+    proxies = {"http-proxy": "http://svc:S3cret@proxy.example:3128"}
+    wanted = dataclasses.replace(WANTED, daemon={**WANTED.daemon, "proxies": proxies})
+    found = of(NODE, "container_runtime.daemon_config", wanted)
+    assert [finding.entity for finding in found] == ["proxies"]
+    assert "proxy.example" in found[0].expected
+    assert "S3cret" not in repr(found)
+
+
 def test_a_wrong_type_of_what_a_run_writes_itself_is_mended_by_the_run() -> None:
     now = {**(NODE.docker_config.value or {}), "features": {"cdi": "true"}, "runtimes": {"nvidia": {}}}
     found = of(healthy.known(NODE, docker_config=now), "container_runtime.daemon_config")
