@@ -21,33 +21,17 @@ import re
 import time
 import typing as t
 
-from . import daemon_in_force, daemon_json, daemon_keys, docker_record, dockerd_flags
+from . import daemon_in_force, daemon_json, docker_record, dockerd_flags
 from .daemon_in_force import names
-from .model import DockerEngine
-from .probe import docker
+from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
+from .docker_state import COMMAND_TIMEOUT, UNIT, Daemon, DockerConfigError, ask_engine, look, read_unit
 from .system import System, known, said
 from .version import version_numbers
 
-UNIT = "docker.service"
 CONSENT = "docker_allow_restart"
 
 BACKUP_MARK = ".goldennode-"
 BACKUPS_KEPT = 3
-
-#: From here on dockerd has --validate, and reads a file with a byte order mark.
-_VALIDATES_SINCE = (23,)
-#: From here on, one that is started without root's rights says so right after it has read its file, and does nothing.
-_STOPS_WITHOUT_RIGHTS_SINCE = (20, 10)
-#: Nobody, who may read the file and nothing else.
-_WITHOUT_RIGHTS = (
-    "setpriv",
-    "--reuid=65534",
-    "--regid=65534",
-    "--clear-groups",
-    "--inh-caps=-all,+dac_read_search",
-    "--ambient-caps=-all,+dac_read_search",
-    "--no-new-privs",
-)
 
 #: Docker keeps containers through a restart by live-restore only as long as these stay as they are.
 _LIVE_RESTORE_NEEDS = (
@@ -78,23 +62,7 @@ _HINTS = {
     errno.EACCES: "the file or its folder may not be written: look at its mode, at SELinux and at AppArmor",
 }
 
-_COMMAND_TIMEOUT = 20.0
 _POLL = 1.0
-
-_PROPERTIES = (
-    "LoadState",
-    "ActiveState",
-    "InvocationID",
-    "ExecMainStartTimestampMonotonic",
-    "ExecStart",
-    "Environment",
-    "EnvironmentFiles",
-    "NeedDaemonReload",
-)
-
-
-class DockerConfigError(Exception):
-    """The settings cannot be brought in, or Docker does not take them. The message says what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,40 +92,16 @@ class Outcome:
     backup_file: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Unit:
-    """docker.service as systemd has it loaded."""
-
-    loaded: bool
-    active: bool
-    state: str
-    invocation: str
-    started_at: t.Optional[float]  # seconds since the epoch, by the clock of now
-    arguments: t.Tuple[str, ...]
-    needs_reload: bool
-    later: t.Tuple[str, ...] = ()  # the arguments once systemd has read its units again, where these have changed
-
-
-@dataclasses.dataclass(frozen=True)
-class Daemon:
-    """Docker as it stands on the node before anything is changed."""
-
-    version: t.Optional[t.Tuple[int, ...]]  # of the installed dockerd; None: it is not installed
-    unit: Unit
-    engine: t.Optional[DockerEngine]
-    silence: str = ""  # why it says nothing
-
-
 def apply(system: System, wanted: Wanted) -> Outcome:
     """Bring the file and the daemon to what is wanted, as far as consent goes."""
     raw = known(system.read_bytes(wanted.path))
     candidate = _merged(raw, wanted)
     config = daemon_json.load(candidate)
     daemon = look(system)
-    if daemon.version and daemon.version < _VALIDATES_SINCE:
+    if daemon.version and daemon.version < VALIDATES_SINCE:
         candidate = daemon_json.without_mark(candidate)
-    _refuse_conflicts(daemon, config, wanted.path)
-    validated = _validate(system, daemon, raw, candidate, wanted.path)
+    refuse_conflicts(daemon, config, wanted.path)
+    validated = validate(system, daemon, raw, candidate, wanted.path)
 
     reason = _restart_reason(system, daemon, wanted, raw)
     shaken = _shaken(system, daemon, config, raw, wanted)
@@ -185,16 +129,6 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     return dataclasses.replace(outcome, backup_file=backup)
 
 
-def look(system: System) -> Daemon:
-    """What is installed and what runs. Nothing is started by looking, and no user's docker context is followed."""
-    unit = _unit(system)
-    version = _version(system, _program(unit))
-    if not unit.active:
-        return Daemon(version, unit, None, "%s is %s" % (UNIT, unit.state))
-    engine, silence = _engine(system)
-    return Daemon(version, unit, engine, silence)
-
-
 # Before the file is written
 
 
@@ -203,114 +137,6 @@ def _merged(raw: t.Optional[bytes], wanted: Wanted) -> bytes:
         return daemon_json.merge(raw, wanted.settings)
     except daemon_json.DaemonJsonError as error:
         raise DockerConfigError("%s, which was left as it is: %s" % (wanted.path, error)) from error
-
-
-def _refuse_conflicts(daemon: Daemon, config: t.Mapping[str, t.Any], path: str) -> None:
-    unit = daemon.unit
-    _refuse_start(daemon, unit.arguments, config, path, "")
-    if unit.later != unit.arguments:
-        _refuse_start(daemon, unit.later, config, path, "after the next systemctl daemon-reload or boot, ")
-
-
-def _refuse_start(
-    daemon: Daemon, arguments: t.Sequence[str], config: t.Mapping[str, t.Any], path: str, when: str
-) -> None:
-    """Refuse when a dockerd with these arguments would read another file, or would not start with this one."""
-    if not arguments:
-        return
-    read = dockerd_flags.config_path(arguments)
-    if read != path:
-        raise DockerConfigError(
-            "%s%s starts dockerd with --config-file %s, so %s would not be read; give that path instead, or take the"
-            " flag out of the unit" % (when, UNIT, read, path)
-        )
-    conflicts = dockerd_flags.conflicts(arguments, config, daemon.version)
-    if conflicts:
-        stale = not when and daemon.unit.needs_reload
-        raise DockerConfigError(
-            "%sdockerd would not start: %s given both in %s and as a flag of %s. Nothing was changed. Keep each in one"
-            " place: to keep it in the file, run systemctl edit %s, write the three lines [Service], ExecStart= and"
-            " ExecStart=%s, and run systemctl daemon-reload.%s"
-            % (
-                when,
-                ", ".join("%s (flag %s) is" % pair for pair in conflicts),
-                path,
-                UNIT,
-                UNIT,
-                arguments[0],
-                " The unit has changed on disk since: run systemctl daemon-reload first." if stale else "",
-            )
-        )
-
-
-def _validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate: bytes, path: str) -> bool:
-    """Refuse what dockerd would refuse. False when there is no dockerd here, or none that can tell before it starts."""
-    config = daemon_json.load(candidate)
-    known_before = {fault.path for fault in daemon_keys.faults(daemon_json.load(raw))}
-    faults = daemon_keys.faults(config)
-    theirs = [fault for fault in faults if fault.path in known_before]
-    if theirs:
-        raise _file_refused(
-            path, raw == candidate, "; ".join("%s: %s" % (_place(raw, fault), fault) for fault in theirs)
-        )
-    if faults:
-        raise _settings_refused(path, "; ".join(map(str, faults)))
-    validated, words = _asked(system, daemon, config, candidate, path)
-    if not words:
-        return validated
-    before = "" if raw is None else _asked(system, daemon, config, raw, path)[1]
-    if before:
-        raise _file_refused(path, raw == candidate, before)
-    raise _settings_refused(path, words)
-
-
-def _place(raw: t.Optional[bytes], fault: daemon_keys.Fault) -> str:
-    return daemon_json.place(raw or b"", fault.path)
-
-
-def _file_refused(path: str, unchanged: bool, words: str) -> DockerConfigError:
-    return DockerConfigError(
-        "dockerd refuses %s as it is on the node; %s: %s"
-        % (
-            path,
-            "mend the file"
-            if unchanged
-            else "the fault was there before, and a restart of Docker would stop all containers on it. Nothing was"
-            " changed; mend the file first",
-            words,
-        )
-    )
-
-
-def _settings_refused(path: str, words: str) -> DockerConfigError:
-    return DockerConfigError(
-        "dockerd refuses %s with the wanted settings in it; nothing was changed, mend the settings: %s" % (path, words)
-    )
-
-
-def _asked(
-    system: System, daemon: Daemon, config: t.Mapping[str, t.Any], content: bytes, path: str
-) -> t.Tuple[bool, str]:
-    """(whether dockerd itself has taken the content, what it says against it)."""
-    argv = _validator(daemon, config)
-    if not argv:
-        return False, ""
-    with system.temporary(content) as temporary:
-        ran = system.run([*argv, "--config-file", temporary], _COMMAND_TIMEOUT)
-    if argv[0] != _WITHOUT_RIGHTS[0]:
-        return ran.rc == 0, "" if ran.rc == 0 else said(ran).replace(temporary, path)
-    refused = [line for line in ran.stderr.splitlines() if "unable to configure the Docker daemon" in line]
-    return "needs to be started with root" in ran.stderr, "; ".join(refused).replace(temporary, path)
-
-
-def _validator(daemon: Daemon, config: t.Mapping[str, t.Any]) -> t.List[str]:
-    """The command that has dockerd read a file and do nothing with it; none where there is no such way."""
-    program = _program(daemon.unit)
-    if daemon.version is None or daemon.version < _STOPS_WITHOUT_RIGHTS_SINCE:
-        return []
-    if daemon.version >= _VALIDATES_SINCE:
-        return [program, "--validate"]
-    return [] if config.get("rootless") else [*_WITHOUT_RIGHTS, program]
 
 
 # Is a restart due?
@@ -454,7 +280,7 @@ def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bo
     failed = _start_anew(system, wanted.timeout)
     if not failed:
         failed = _wait(system, wanted.settings, wanted.timeout)
-        if failed and _engine(system)[0] is not None:
+        if failed and ask_engine(system)[0] is not None:
             raise DockerConfigError(
                 "Docker was restarted and answers, but not with the wanted settings: %s. Does another unit or wrapper"
                 " start dockerd with other flags or another file?" % failed
@@ -495,7 +321,7 @@ def _put_back(system: System, path: str, raw: t.Optional[bytes], backup: t.Optio
 
 def _start_anew(system: System, timeout: float) -> str:
     """Restart once. Failed starts before are forgotten, or systemd's start limit refuses ours. "" when it went well."""
-    system.run(["systemctl", "reset-failed", UNIT], _COMMAND_TIMEOUT)
+    system.run(["systemctl", "reset-failed", UNIT], COMMAND_TIMEOUT)
     ran = system.run(["systemctl", "restart", UNIT], timeout)
     return "" if ran.rc == 0 else said(ran)
 
@@ -504,7 +330,7 @@ def _wait(system: System, settings: t.Mapping[str, t.Any], timeout: float) -> st
     """Wait until the daemon answers and has the settings in force; what is missing still when time is up."""
     end = system.monotonic() + timeout
     while True:
-        engine, missing = _engine(system)
+        engine, missing = ask_engine(system)
         if engine is not None:
             wrong = daemon_in_force.contradicted(engine.told, settings)
             missing = "it does not have %s" % names(wrong) if wrong else ""
@@ -516,7 +342,7 @@ def _wait(system: System, settings: t.Mapping[str, t.Any], timeout: float) -> st
 
 
 def _journal(system: System) -> str:
-    ran = system.run(["journalctl", "--unit", UNIT, "--lines", "30", "--no-pager", "--output", "cat"], _COMMAND_TIMEOUT)
+    ran = system.run(["journalctl", "--unit", UNIT, "--lines", "30", "--no-pager", "--output", "cat"], COMMAND_TIMEOUT)
     return "Its last words:\n%s" % ran.stdout.strip() if ran.rc == 0 else "Its journal cannot be read: %s" % said(ran)
 
 
@@ -524,7 +350,7 @@ def _journal(system: System) -> str:
 
 
 def _remember(system: System, settings: t.Mapping[str, t.Any]) -> None:
-    now = docker_record.fingerprint(_unit(system).invocation, settings)
+    now = docker_record.fingerprint(read_unit(system).invocation, settings)
     if now["invocation"] and _recorded(system) != now:
         system.write(docker_record.PATH, (json.dumps(now, sort_keys=True) + "\n").encode("utf-8"))
 
@@ -534,72 +360,3 @@ def _recorded(system: System) -> t.Any:
         return json.loads(t.cast(str, known(system.read(docker_record.PATH)) or "{}"))
     except ValueError:
         return {}  # a record that cannot be read proves nothing; the restart is then due
-
-
-# Reading
-
-
-def _program(unit: Unit) -> str:
-    """The dockerd that the next start of the unit runs."""
-    return unit.arguments[0] if unit.arguments else "dockerd"
-
-
-def _version(system: System, program: str) -> t.Optional[t.Tuple[int, ...]]:
-    ran = system.run([program, "--version"], _COMMAND_TIMEOUT)
-    if ran.missing:
-        return None
-    version = version_numbers(ran.stdout.partition("version ")[2])
-    if not version:
-        raise DockerConfigError("the version of dockerd cannot be read: %s" % said(ran))
-    return version
-
-
-def _unit(system: System) -> Unit:
-    ran = system.run(["systemctl", "show", UNIT, "--property", ",".join(_PROPERTIES)], _COMMAND_TIMEOUT)
-    if ran.rc != 0:
-        raise DockerConfigError("the state of %s cannot be read: %s" % (UNIT, said(ran)))
-    shown: t.Dict[str, t.List[str]] = {}
-    for line in ran.stdout.splitlines():
-        name, _equals, value = line.partition("=")
-        shown.setdefault(name, []).append(value)
-    first = {name: values[0] for name, values in shown.items()}
-    state = first.get("ActiveState", "")
-    arguments = _arguments(system, dockerd_flags.loaded(shown))
-    needs_reload = first.get("NeedDaemonReload") == "yes"
-    return Unit(
-        loaded=first.get("LoadState") == "loaded",
-        active=state == "active",
-        state=state,
-        invocation=first.get("InvocationID", ""),
-        started_at=_started_at(system, first.get("ExecMainStartTimestampMonotonic", "")),
-        arguments=arguments,
-        needs_reload=needs_reload,
-        later=_arguments_on_disk(system) if needs_reload else arguments,
-    )
-
-
-def _arguments_on_disk(system: System) -> t.Tuple[str, ...]:
-    ran = system.run(["systemctl", "cat", UNIT], _COMMAND_TIMEOUT)
-    if ran.rc != 0:
-        raise DockerConfigError("the files of %s cannot be read: %s" % (UNIT, said(ran)))
-    return _arguments(system, dockerd_flags.on_disk(ran.stdout))
-
-
-def _started_at(system: System, monotonic: str) -> t.Optional[float]:
-    """By way of the monotonic clock: the wall clock may have been set since then."""
-    if not monotonic.isdigit() or monotonic == "0":
-        return None
-    return system.now() - (system.monotonic() - int(monotonic) / 1e6)
-
-
-def _arguments(system: System, service: dockerd_flags.Service) -> t.Tuple[str, ...]:
-    variables = dict(service.environment)
-    for path in service.environment_files:
-        variables.update(dockerd_flags.environment(known(system.read(path)) or ""))
-    return tuple(dockerd_flags.command_line(service.words, variables))
-
-
-def _engine(system: System) -> t.Tuple[t.Optional[DockerEngine], str]:
-    """What the engine says that the probe asks too, or why it says nothing."""
-    reading = docker.engine(system)
-    return reading.value, reading.error or "docker is not installed, so Docker cannot be asked"

@@ -23,6 +23,8 @@ NOT_PURE = (
     "apt_sources.py",
     "boot_default.py",
     "docker_config.py",
+    "docker_refusals.py",
+    "docker_state.py",
     "driver_reload.py",
     "initramfs.py",
     "kept_packages.py",

@@ -33,7 +33,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config impor
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
 
-FILES = 2400
+FILES = 2200
 BATCH = 200
 OURS = {
     "runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}},
@@ -72,11 +72,12 @@ class Files:
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
+        self.right = self.rng.random() < 0.15  # all that we write is there, in some spelling
         self.newline = self.rng.choice(["\n", "\n", "\r\n", "\r\n  ", " "])
         self.names = iter("x%d" % number for number in range(10_000))
 
     def valid(self):
-        text = self.space() + self.object(0, self.top()) + self.space()
+        text = self.space() + self.object(self.top()) + self.space()
         return "".join(text)
 
     def broken(self):
@@ -108,30 +109,25 @@ class Files:
 
     def top(self):
         members = [(self.key(), self.value(1)) for _ in range(self.rng.choice([0, 1, 2, 5, 9]))]
-        members += [member for member in self.ours() if self.rng.random() < 0.5]
+        members += [member for member in self.ours() if self.right or self.rng.random() < 0.5]
         self.rng.shuffle(members)
         return members
 
     def ours(self):
         """The keys that we write too: as wanted, with another value, or with things of their owner's beside it."""
-        rng = self.rng
-        yield (
-            self.quoted("default-runtime"),
-            rng.choice(['"runc"', '"nvidia"', '"\\u0072unc"', "null", "1e2", "[1 ,2]"]),
+        yield self.ours_or("default-runtime", '"runc"', '"nvidia"', '"\\u0072unc"', "null", "1e2", "[1 ,2]")
+        yield self.quoted("features"), self.object([*self.more("true"), self.ours_or("cdi", "true", "false", "1")])
+        yield self.quoted("log-opts"), self.object([*self.more('"3"'), self.ours_or("max-size", '"10m"', '"1g"')])
+        nvidia = [self.ours_or("path", '"nvidia-container-runtime"', '"\\/old"')]
+        nvidia += [self.ours_or("args", self.rng.choice(["[]", "[ ]", "[\n]"]), '["x"]')] * (
+            self.right or self.rng.randrange(2)
         )
-        yield (
-            self.quoted("features"),
-            self.object(1, [*self.more("true"), (self.quoted("cdi"), rng.choice(["true", "false", "1"]))]),
-        )
-        yield (
-            self.quoted("log-opts"),
-            self.object(1, [*self.more('"3"'), (self.quoted("max-size"), rng.choice(['"10m"', '"1g"']))]),
-        )
-        nvidia = [(self.quoted("path"), rng.choice(['"nvidia-container-runtime"', '"\\/old"']))]
-        nvidia += [(self.quoted("args"), rng.choice(["[]", "[ ]", '["x"]']))][: rng.randrange(2)]
-        nvidia += [(self.quoted("runtimeArgs"), '[ "--debug" ]')][: rng.randrange(2)]
-        other = (self.quoted("mine"), self.object(2, [(self.quoted("path"), '"/usr/bin/\\u00fc"')]))
-        yield self.quoted("runtimes"), self.object(1, [other, (self.quoted("nvidia"), self.object(2, nvidia))])
+        nvidia += [(self.quoted("runtimeArgs"), '[ "--debug" ]')] * self.rng.randrange(2)
+        other = (self.quoted("mine"), self.object([(self.quoted("path"), '"/usr/bin/\\u00fc"')]))
+        yield self.quoted("runtimes"), self.object([other, (self.quoted("nvidia"), self.object(nvidia))])
+
+    def ours_or(self, key, wanted, *others):
+        return self.quoted(key), wanted if self.right else self.rng.choice([wanted, *others])
 
     def more(self, value):
         return [(self.key(), value) for _ in range(self.rng.randrange(3))]
@@ -173,7 +169,7 @@ class Files:
         if rng.random() < 0.04:
             deep = rng.randint(20, 85)
             return '{"d":' * deep + self.number() + "}" * deep
-        return self.object(depth, [(self.key(), self.value(depth + 1)) for _ in range(rng.randrange(4))])
+        return self.object([(self.key(), self.value(depth + 1)) for _ in range(rng.randrange(4))])
 
     def number(self):
         rng = self.rng
@@ -181,7 +177,7 @@ class Files:
         fraction = rng.choice(["", "", ".0", ".10", ".000000000000000000001", "." + "3" * 40])
         return whole + fraction + rng.choice(["", "", "e5", "E+05", "e-400", "E999", "e0"])
 
-    def object(self, _depth, members):
+    def object(self, members):
         rng, parts = self.rng, []
         for key, value in members:
             parts.append(self.space() + key + self.space() + ":" + self.space() + value + self.space())
@@ -257,12 +253,14 @@ class Spelled(str):
 
 
 def is_valid(text):
-    """JSON, and no runtime without a program: that is left where a fault hit the name of its path."""
+    """JSON, and nothing that dockerd does not take, which is left where a fault hit the name of one of our keys."""
     try:
-        runtimes = meaning(text).get("runtimes", {})
+        config = meaning(text)
     except (ValueError, RecursionError):
         return False
-    return all("path" in runtime for name, runtime in runtimes.items() if name != "nvidia")
+    programs = [runtime for name, runtime in config.get("runtimes", {}).items() if name != "nvidia"]
+    switches = [value for name, value in config.get("features", {}).items() if name != "cdi"]
+    return all("path" in runtime for runtime in programs) and all(isinstance(value, bool) for value in switches)
 
 
 def holds_ours(config, wanted=None):
@@ -383,7 +381,7 @@ def some(count, start=100_000):
 def holds(text):
     try:
         return holds_ours(meaning(text))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return False
 
 
