@@ -22,7 +22,7 @@ import time
 import typing as t
 
 from . import daemon_in_force, daemon_json, docker_record, dockerd_flags
-from .daemon_in_force import names
+from .daemon_in_force import Path, names
 from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
 from .docker_state import COMMAND_TIMEOUT, UNIT, Daemon, DockerConfigError, ask_engine, look, read_unit
 from .system import System, known, said
@@ -162,25 +162,21 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
     pending = [path for path in untold if any(path[: len(start)] == start for start in touched)]
     if pending:
         return "%s changed in %s" % (names(pending), wanted.path)
-    if untold and _is_stale(system, daemon, wanted):
+    stale = _stale(system, daemon, wanted, untold)
+    if stale:
         return "%s was changed after Docker was started, and Docker does not tell whether it has %s in force" % (
             wanted.path,
-            names(untold),
+            names(stale),
         )
     return ""
 
 
-def _is_stale(system: System, daemon: Daemon, wanted: Wanted) -> bool:
-    """The daemon may have started before the settings came into the file."""
-    if not _is_newer(system, daemon, wanted.path):
-        return False
-    return bool(_recorded(system) != docker_record.fingerprint(daemon.unit.invocation, wanted.settings))
-
-
-def _is_newer(system: System, daemon: Daemon, path: str) -> bool:
-    """The file was changed after the daemon was started, or nobody knows."""
+def _stale(system: System, daemon: Daemon, wanted: Wanted, untold: t.Sequence[Path]) -> t.List[Path]:
+    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
     started_at = daemon.unit.started_at
-    return started_at is None or system.changed_at(path) >= started_at
+    if not untold or (started_at is not None and system.changed_at(wanted.path) < started_at):
+        return []
+    return docker_record.unproven(_recorded(system), daemon.unit.invocation, wanted.settings, untold)
 
 
 def _shaken(
@@ -192,14 +188,13 @@ def _shaken(
     running = version_numbers(daemon.engine.version)
     if running and daemon.version and running[:2] != daemon.version[:2]:
         return "the version of Docker"
-    needed = {key: config[key] for key in _LIVE_RESTORE_NEEDS if key in config}
     told = daemon.engine.told
-    touched = {path[0] for path in daemon_json.differing(daemon_json.load(raw), wanted.settings)}
-    moved = {path[0] for path in daemon_in_force.contradicted(told, needed)}
-    moved |= {path[0] for path in daemon_in_force.untold(told, needed) if path[0] in touched}
-    if raw is not None and _is_newer(system, daemon, wanted.path):
-        moved |= {path[0] for path in daemon_in_force.untold(told, needed)}  # by its owner, perhaps
-    return ", ".join(sorted(moved))
+    moved = daemon_in_force.contradicted(told, {key: config[key] for key in _LIVE_RESTORE_NEEDS if key in config})
+    ours = {key: value for key, value in wanted.settings.items() if key in _LIVE_RESTORE_NEEDS}
+    untold = daemon_in_force.untold(told, ours)
+    touched = {path[0] for path in daemon_json.differing(daemon_json.load(raw), ours)}
+    moved += [path for path in untold if path[0] in touched] or (_stale(system, daemon, wanted, untold) if raw else [])
+    return ", ".join(sorted({path[0] for path in moved}))
 
 
 def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str, shaken: str) -> str:

@@ -160,14 +160,14 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
         )
         for path in daemon_in_force.contradicted(told, desired.daemon)
     ]
-    untold = daemon_in_force.untold(told, desired.daemon)
-    if not problems and untold and _restart_pending(desired, evidence):
+    stale = _stale(desired, evidence, daemon_in_force.untold(told, desired.daemon))
+    if not problems and stale:
         problems.append(
             failed(
                 expected="a daemon that was started with the wanted settings",
                 actual="daemon.json is newer than the start of Docker",
                 cause="daemon.json was written after Docker was started, and Docker does not tell whether it has %s in"
-                " force." % daemon_in_force.names(untold),
+                " force." % daemon_in_force.names(stale),
                 fix=_RESTART,
                 repair="roles",
             )
@@ -175,12 +175,15 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
     return all_passed(problems, "the running daemon has the wanted settings")
 
 
-def _restart_pending(desired: Desired, evidence: Evidence) -> bool:
+def _stale(
+    desired: Desired, evidence: Evidence, untold: t.Sequence[daemon_in_force.Path]
+) -> t.List[daemon_in_force.Path]:
+    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
     file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
     if file is None or unit is None or unit.started_at is None or file.mtime < unit.started_at:
-        return False
+        return []
     # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
-    return evidence.docker_record.value != docker_record.fingerprint(unit.invocation, desired.daemon)
+    return docker_record.unproven(evidence.docker_record.value, unit.invocation, desired.daemon, untold)
 
 
 def cdi_spec(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

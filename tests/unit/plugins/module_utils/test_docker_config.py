@@ -377,10 +377,34 @@ def test_live_restore_keeps_containers_on_ground_that_stays():
     assert apply(node, NVIDIA).restarted
 
 
-def test_what_the_owner_changed_since_the_start_may_be_the_ground():
+def test_what_the_daemon_tells_of_its_ground_counts_whoever_changed_the_file():
     node = Node('{"live-restore": true}', containers=2)
-    node.put(PATH, '{"live-restore": true, "bip": "10.9.0.1/24"}')
-    assert "where bip changes" in apply(node, NVIDIA).refused
+    node.put(PATH, '{"live-restore": true, "storage-driver": "btrfs"}')
+    assert "where storage-driver changes" in apply(node, NVIDIA).refused
+
+
+def test_ground_that_was_moved_by_a_run_without_consent_is_remembered_by_the_next():
+    wanted = {**NVIDIA, "bip": "10.9.0.1/24"}
+    node = Node('{"live-restore": true}', containers=2)
+    assert "where bip changes" in apply(node, wanted).refused
+    assert "where bip changes" in apply(node, wanted).refused
+
+
+def test_ground_that_is_known_to_be_in_force_does_not_move_because_the_file_is_new():
+    """A link as the data root is never told; the file was written since the start, in other things."""
+    ground = {"live-restore": True, "data-root": "/data/docker"}
+    node = Node(json.dumps(ground), containers=2)
+    assert apply(node, {**ground, "default-runtime": "runc"}).changed
+    assert apply(node, {**ground, **NVIDIA}).restarted
+
+
+def test_a_setting_more_that_is_in_force_is_no_restart_for_those_that_docker_does_not_tell():
+    node = Node("{}")
+    apply(node, {**NVIDIA, **LOGS})
+    outcome = apply(node, {**NVIDIA, **LOGS, "live-restore": False})
+    assert (outcome.changed, outcome.restarted) == (True, False)
+    outcome = apply(node, {**NVIDIA, **LOGS, "live-restore": False, "exec-opts": ["native.cgroupdriver=systemd"]})
+    assert (outcome.changed, outcome.restarted, outcome.reason) == (True, False, "")
 
 
 def test_live_restore_does_not_reach_over_a_new_minor_version():

@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER
+from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     CudaInit,
     Desired,
@@ -1019,7 +1020,15 @@ def newer_file(**record: t.Any) -> Evidence:
     return healthy.known(NODE, docker_config_file=file, **record)
 
 
-@pytest.mark.parametrize("record", [None, {}, {"schema": 1, "invocation": "another start", "settings": "sha256:0"}])
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        {},
+        fingerprint("another start", WANTED.daemon),
+        fingerprint("invocation of docker.service", {**WANTED.daemon, "log-opts": {"max-size": "1g"}}),
+    ],
+)
 def test_a_restart_is_due_after_a_run_that_was_killed_before_it(record: t.Optional[t.Dict[str, t.Any]]) -> None:
     finding = only(newer_file(docker_record=record), "container_runtime.daemon_current")
     assert finding.repair == "roles"
