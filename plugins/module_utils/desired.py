@@ -13,7 +13,7 @@ import hashlib
 import re
 import typing as t
 
-from . import daemon_keys
+from . import daemon_keys, toolkit_wanted
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -71,6 +71,7 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
     wanted.setdefault("golden", {})["golden_container_injections"] = list(injections(lock, settings))
     files = {file.path: file for file in _files(lock, settings, agent_sha256, agent_source)}
     daemon, units = _daemon(lock, settings), _units(lock, settings)
+    toolkit = toolkit_wanted.config(lock, settings["toolkit"])
     digest = digest_of(
         {
             "lock": lock["id"],
@@ -78,6 +79,7 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
             "files": {path: [file.sha256, file.mode] for path, file in files.items()},
             "daemon": daemon,
             "units": units,
+            "toolkit": toolkit,
         }
     )
     return Desired(
@@ -88,6 +90,7 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
         files=files,
         daemon=daemon,
         units=units,
+        toolkit=toolkit,
     )
 
 
@@ -99,6 +102,11 @@ def affects_node(variable: str) -> bool:
 def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
     """Whether Docker on these nodes is to give GPUs out by CDI: it is asked for, and the engine can read it."""
     return bool(settings["toolkit"]["toolkit_cdi"]) and version_numbers(lock["docker"]["version"]) >= CDI_ENGINE
+
+
+def spec_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
+    """Whether the node is to have a CDI specification."""
+    return toolkit_wanted.spec_wanted(cdi_wanted(lock, settings), settings["toolkit"])
 
 
 def injections(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Tuple[str, ...]:
@@ -141,7 +149,7 @@ def setting_problems(settings: Settings) -> t.List[Problem]:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", name):
             where = "device_access_group" if name == access["device_access_group"] else "device_access_users"
             problems.append(Problem(where, name, "is not a name that a group or user can have", "Write it like video"))
-    return problems + _docker_problems(docker)
+    return problems + _docker_problems(docker) + toolkit_wanted.problems(settings["toolkit"])
 
 
 def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
@@ -181,6 +189,7 @@ def _platform_problems(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Lis
     if lock["package_manager"] not in _REPOSITORY_FILES:
         fix = "Use a platform of Debian or Ubuntu"
         problems.append(Problem("platform", lock["platform"], "is not supported yet: it takes packages by dnf", fix))
+    problems += toolkit_wanted.lock_problems(lock, settings["toolkit"])
     group = settings["device_access"]["device_access_group"]
     if _gid(lock, settings) is None:
         fix = "Set device_access_gid to the number that the group has on all nodes: the driver takes a number only"
@@ -240,8 +249,8 @@ def _units(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, str]:
     }
     if settings["driver"]["driver_persistenced"]:
         units["nvidia-persistenced.service"] = "active+enabled"
-    if cdi_wanted(lock, settings):
-        units["nvidia-cdi-refresh.path"] = "active+enabled"
+    if spec_wanted(lock, settings):
+        units.update(toolkit_wanted.units(lock))
     return units
 
 
@@ -261,6 +270,9 @@ def _files(
         yield _file(PERSISTENCED_PATH, "driver", HEADER + _PERSISTENCED)
     yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
     yield _file("/etc/udev/rules.d/70-goldennode-uvm.rules", "device_access", _uvm_rules(group, mode))
+    if spec_wanted(lock, settings):
+        for path, content in toolkit_wanted.files(lock, settings["toolkit"]).items():
+            yield _file(path, "toolkit", HEADER + content)
     yield ManagedFile(path=AGENT_PATH, role="golden", mode=0o644, sha256=agent_sha256, source=agent_source)
     timeout = settings["golden"]["golden_look_timeout"]
     yield _file("/etc/systemd/system/goldennode-agent.service", "golden", _agent_service(timeout))

@@ -18,20 +18,17 @@ import dataclasses
 import errno
 import json
 import re
-import time
 import typing as t
 
-from . import daemon_in_force, daemon_json, docker_record, dockerd_flags
+from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags
 from .daemon_in_force import Path, names
+from .docker_record import UNIT
 from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
-from .docker_state import COMMAND_TIMEOUT, UNIT, Daemon, DockerConfigError, ask_engine, look, read_unit
+from .docker_state import COMMAND_TIMEOUT, Daemon, DockerConfigError, ask_engine, look, read_unit
 from .system import System, known, said
 from .version import version_numbers
 
 CONSENT = "docker_allow_restart"
-
-BACKUP_MARK = ".goldennode-"
-BACKUPS_KEPT = 3
 
 #: Docker keeps containers through a restart by live-restore only as long as these stay as they are.
 _LIVE_RESTORE_NEEDS = (
@@ -233,8 +230,7 @@ def _replace(system: System, wanted: Wanted, raw: t.Optional[bytes], candidate: 
             system.remove(backup)  # of a file that is there still; more of them would push out older ones
         raise
     if backup:
-        for old in _backups(system, wanted.path)[:-BACKUPS_KEPT]:
-            system.remove(old)
+        backups.trim(system, wanted.path)
     return backup
 
 
@@ -250,22 +246,15 @@ def _write(system: System, path: str, content: bytes, like: t.Optional[str] = No
 
 
 def _back_up(system: System, path: str, raw: bytes) -> str:
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(system.now()))
-    backup = "%s%s%s~" % (path, BACKUP_MARK, stamp)
+    backup = backups.name_for(system, path)
     _write(system, backup, raw, like=path)
     return backup
-
-
-def _backups(system: System, path: str) -> t.List[str]:
-    folder, _slash, name = path.rpartition("/")
-    mine = re.compile(re.escape(name + BACKUP_MARK) + r"[0-9]{8}T[0-9]{6}Z~$")
-    return ["%s/%s" % (folder, entry) for entry in known(system.listdir(folder)) or () if mine.match(entry)]
 
 
 def _tidy(system: System, path: str) -> None:
     """Remove what runs that were killed in the middle of a write have left: ``System.write``'s half files."""
     folder, _slash, name = (known(system.realpath(path)) or path).rpartition("/")
-    half = re.compile(r"\.%s(%s[^.]*)?\.[a-z0-9_]{8}\.goldennode$" % (re.escape(name), re.escape(BACKUP_MARK)))
+    half = re.compile(r"\.%s(%s[^.]*)?\.[a-z0-9_]{8}\.goldennode$" % (re.escape(name), re.escape(backups.MARK)))
     for entry, status in (known(system.listdir(folder)) or {}).items():
         if half.match(entry) and status.mtime < system.now() - _LITTER_AGE:
             system.remove("%s/%s" % (folder, entry))
@@ -284,8 +273,8 @@ def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bo
         return
     journal = _journal(system)
     if not written:
-        backups = _backups(system, wanted.path)
-        hint = "; the file before the last change is %s" % backups[-1] if backups else ""
+        kept = backups.of(system, wanted.path)
+        hint = "; the file before the last change is %s" % kept[-1] if kept else ""
         raise DockerConfigError("Docker does not start with %s: %s%s.\n%s" % (wanted.path, failed, hint, journal))
     left = _put_back(system, wanted.path, raw, backup)
     again = _start_anew(system, wanted.timeout) or _wait(system, {}, wanted.timeout)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from . import daemon_json, daemon_keys, dockerd_flags
-from .docker_state import COMMAND_TIMEOUT, UNIT, Daemon, DockerConfigError, program_of
+from .docker_record import UNIT
+from .docker_state import COMMAND_TIMEOUT, Daemon, DockerConfigError, program_of
 from .system import System, said
 
 #: From here on dockerd has --validate, and reads a file with a byte order mark.

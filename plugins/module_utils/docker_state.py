@@ -9,12 +9,12 @@ import dataclasses
 import typing as t
 
 from . import dockerd_flags
+from .docker_record import UNIT
 from .model import DockerEngine
 from .probe import docker
 from .system import System, known, said
 from .version import version_numbers
 
-UNIT = "docker.service"
 COMMAND_TIMEOUT = 20.0
 
 _PROPERTIES = (

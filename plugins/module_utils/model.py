@@ -408,6 +408,21 @@ class DockerEngine:
 
 
 @dataclasses.dataclass(frozen=True)
+class CdiSpec:
+    """One CDI specification for devices of NVIDIA's. ``schema`` is its cdiVersion, "" where it says none.
+
+    ``driver`` is the version in the names of its libraries: None where there is none, all where there are several.
+    ``generated``: nvidia-ctk has written it.
+    """
+
+    kind: str  # nvidia.com/gpu
+    schema: str = ""
+    driver: t.Optional[str] = None
+    devices: t.Tuple[str, ...] = ()
+    generated: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class FileState:
     """One regular file: ``sha256`` in hex, ``mode`` as permission bits.
 
@@ -469,7 +484,9 @@ class Evidence:
     docker_config_file: Reading[FileState] = NOT_READ
     docker_record: Reading[t.Dict[str, t.Any]] = NOT_READ  # docker.json: for which start settings were known in force
     image_digests: Reading[t.Tuple[str, ...]] = NOT_READ  # repo digests of the wanted image on the node
-    cdi_specs: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # path: driver version named inside
+    cdi_specs: Reading[t.Dict[str, CdiSpec]] = NOT_READ  # by path
+    cdi_target: Reading[str] = NOT_READ  # where the units of the toolkit write the specification
+    toolkit_config: Reading[t.Dict[str, t.Any]] = NOT_READ  # config.toml parsed; {} when empty or absent
     containers: t.Dict[str, Reading[ContainerLook]] = dataclasses.field(default_factory=dict)  # by injection
     files: Reading[t.Dict[str, FileState]] = NOT_READ  # the wanted files that exist
     mark: Reading[t.Dict[str, t.Any]] = NOT_READ  # mark.json as written, or None
@@ -554,6 +571,7 @@ class Desired:
     files: t.Dict[str, ManagedFile]
     daemon: t.Dict[str, t.Any]  # the settings wanted inside daemon.json
     units: t.Dict[str, str]  # unit: active | enabled | active+enabled
+    toolkit: t.Dict[str, t.Any] = dataclasses.field(default_factory=dict)  # the settings wanted inside config.toml
 
 
 def to_plain(value: t.Any) -> t.Any:

@@ -172,7 +172,15 @@ evidence:
       description: Reading of the digests of the wanted image, where it is on the node.
       type: dict
     cdi_specs:
-      description: Reading of the CDI specifications for NVIDIA devices, with the driver version named inside.
+      description:
+        - Reading of the CDI specifications for NVIDIA devices by path, with kind, schema, devices and the driver
+          version named inside.
+      type: dict
+    cdi_target:
+      description: Reading of the path to which the toolkit's units write the CDI specification.
+      type: str
+    toolkit_config:
+      description: Reading of C(/etc/nvidia-container-runtime/config.toml).
       type: dict
     containers:
       description: Readings of what a fresh container sees, by the way the GPUs were injected (C(runtime), C(cdi)).

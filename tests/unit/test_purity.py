@@ -21,7 +21,9 @@ NOT_PURE = (
     "agent.py",
     "apt_root.py",
     "apt_sources.py",
+    "backups.py",
     "boot_default.py",
+    "cdi_refresh.py",
     "docker_config.py",
     "docker_refusals.py",
     "docker_state.py",
@@ -36,6 +38,7 @@ NOT_PURE = (
     "package_set.py",
     "package_told.py",
     "system.py",
+    "toolkit_config.py",
 )
 
 #: Modules of Python through which a machine could be asked.

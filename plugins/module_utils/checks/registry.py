@@ -28,6 +28,7 @@ from . import (
     packages,
     policy,
     secure_boot,
+    toolkit,
     units,
 )
 
@@ -51,6 +52,7 @@ CHEAP = frozenset(
         "groups",
         "docker_config",
         "files",
+        "toolkit_config",
     )
 )
 
@@ -137,7 +139,14 @@ CHECKS: t.Tuple[Check, ...] = (
         ("docker", "docker_config_file", "docker_record", "units"),
     ),
     Check("container_runtime.units", units.container_runtime, ("units",)),
-    Check("container_runtime.cdi_spec", container_runtime.cdi_spec, ("cdi_specs",)),
+    Check("container_runtime.files", files.container_runtime, ("files",)),
+    Check("container_runtime.toolkit_config", toolkit.config, ("toolkit_config",), interprets=("toolkit_config",)),
+    Check(
+        "container_runtime.cdi_spec",
+        toolkit.cdi_spec,
+        ("cdi_specs", "cdi_target", "docker", "smi"),
+        interprets=("docker", "smi"),
+    ),
     Check("container_runtime.injection", container_runtime.injection, ("containers",)),
     Check("image.present", image.present, ("image_digests",)),
     Check("image.requirement", image.requirement, ("containers",)),

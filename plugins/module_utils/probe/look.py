@@ -12,7 +12,7 @@ import concurrent.futures
 import datetime
 import typing as t
 
-from .. import docker_record
+from .. import docker_record, toolkit_wanted
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
@@ -27,6 +27,7 @@ from . import (
     secure_boot,
     services,
     sources,
+    toolkit,
 )
 from .budget import Budget
 from .host import Host
@@ -69,7 +70,7 @@ def look(
         collected_at=started.isoformat(timespec="seconds"),
         host=host.hostname(),
         scope=scope,
-        cdi_specs=docker.cdi_specs(limited, engine.cdi_spec_dirs if engine else ()),
+        cdi_specs=toolkit.cdi_specs(limited, engine.cdi_spec_dirs if engine else ()),
         containers={i: read.pop(_container(i)) for i in _injections(desired, scope)},
         **read,
     )
@@ -99,6 +100,8 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, 
         "docker_record": lambda: files.record(host, docker_record.PATH),
         "mark": lambda: files.mark(host),
         "sources": lambda: sources.sources(host),
+        "toolkit_config": lambda: toolkit.config(host),
+        "cdi_target": lambda: toolkit.cdi_target(host),
     }
     if scope != "fact":
         jobs["boot_default"] = lambda: boot_default.boot_default(host)
@@ -179,5 +182,5 @@ def _container_job(host: Budget, desired: t.Optional[Desired], injection: str, r
     if refused is not None:
         why = "no container was started: %s" % refused
         return lambda: Reading.unknown(why)
-    wanted = image
-    return lambda: container.container(host, wanted, injection)
+    wanted, by_mount = image, bool(desired and desired.toolkit.get(toolkit_wanted.MOUNTS))
+    return lambda: container.container(host, wanted, injection, by_mount)

@@ -51,6 +51,7 @@ def test_every_file_of_the_table_is_there_with_its_digest():
         "/etc/modprobe.d/goldennode-nvidia.conf",
         "/etc/systemd/system/goldennode-agent.service",
         "/etc/systemd/system/goldennode-uvm.service",
+        "/etc/systemd/system/nvidia-cdi-refresh.service.d/goldennode.conf",
         "/etc/udev/rules.d/70-goldennode-uvm.rules",
         "/usr/local/lib/goldennode/agent.pyz",
     ]
@@ -335,6 +336,7 @@ def test_units():
         "goldennode-agent.service": "enabled",
         "nvidia-persistenced.service": "active+enabled",
         "nvidia-cdi-refresh.path": "active+enabled",
+        "nvidia-cdi-refresh.service": "enabled",
     }
     assert "nvidia-persistenced.service" not in desired(driver_persistenced=False).units
 
@@ -408,6 +410,10 @@ def test_the_digest_is_the_same_for_the_same_wish():
         {"docker_daemon_options": {"log-opts": {"max-size": "11m"}}},
         {"docker_default_runtime": "nvidia"},
         {"toolkit_cdi": False},
+        {"toolkit_cdi_additional_gids": False},
+        {"toolkit_runtime_mode": "legacy"},
+        {"toolkit_multi_tenant": True},
+        {"toolkit_config_options": {"disable-require": True}},
         {"device_access_group": "root"},
         {"device_access_mode": "0666"},
         {"device_access_users": ["alice"]},

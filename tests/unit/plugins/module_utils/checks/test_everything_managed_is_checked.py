@@ -27,6 +27,8 @@ NODE = healthy.evidence("h100x8", WANTED)
 GPUS = healthy.PROFILES["h100x8"]
 #: With what only the distribution's own driver needs.
 UBUNTU = healthy.desired(of_lock=healthy.lock(platform="ubuntu-24.04-x86_64", driver={"source": "distro"}))
+#: With the units that a toolkit before 1.18 lacks.
+OLD_TOOLKIT = healthy.desired(of_lock=healthy.lock(toolkit={"version": "1.17.8"}))
 
 LAYER_OF_ROLE = {
     "packages": "packages",
@@ -34,6 +36,7 @@ LAYER_OF_ROLE = {
     "driver": "host_driver",
     "device_access": "device_nodes",
     "golden": "policy",
+    "toolkit": "container_runtime",
 }
 
 
@@ -75,7 +78,7 @@ def test_the_documented_files_are_the_managed_ones() -> None:
     documented = documented_files()
     assert documented
     rows = [(re.escape(path).replace("NAME", "[a-z0-9-]+"), role) for path, role in documented]
-    managed = {**WANTED.files, **UBUNTU.files}
+    managed = {**WANTED.files, **UBUNTU.files, **OLD_TOOLKIT.files}
     for path, file in managed.items():
         assert [role for pattern, role in rows if re.fullmatch(pattern, path)] == [file.role], path
     assert [p for p, _role in rows if not any(re.fullmatch(p, path) for path in managed)] == []
@@ -167,6 +170,7 @@ def test_a_wanted_unit(unit: str) -> None:
         layer, _ids = broken_at(healthy.known(NODE, units=units))
         expected = {"goldennode-agent.service": "policy", "docker.service": "container_runtime"}
         expected.update({"containerd.service": "container_runtime", "nvidia-cdi-refresh.path": "container_runtime"})
+        expected["nvidia-cdi-refresh.service"] = "container_runtime"
         assert layer == expected.get(unit, "host_driver")
 
 
@@ -176,6 +180,24 @@ def leaves(settings: t.Mapping[str, t.Any], path: t.Tuple[str, ...] = ()) -> t.I
             yield from leaves(value, (*path, key))
         else:
             yield (*path, key)
+
+
+@pytest.mark.parametrize("path", list(leaves(WANTED.toolkit)), ids=".".join)
+@pytest.mark.parametrize("harm", ["gone", "changed", "of another type"])
+@pytest.mark.parametrize("scope", ["full", "fact"])
+def test_a_wanted_setting_of_the_toolkit(path: t.Tuple[str, ...], harm: str, scope: str) -> None:
+    node = healthy.evidence("h100x8", WANTED)
+    config: t.Any = node.toolkit_config.value
+    for key in path[:-1]:
+        config = config[key]
+    if harm == "gone":
+        del config[path[-1]]
+    elif harm == "changed":
+        config[path[-1]] = not config[path[-1]] if isinstance(config[path[-1]], bool) else "legacy"
+    else:
+        config[path[-1]] = [config[path[-1]]]
+    found = broken_at(node if scope == "full" else healthy.cheap(node))
+    assert found == ("container_runtime", {"container_runtime.toolkit_config"})
 
 
 @pytest.mark.parametrize("path", list(leaves(WANTED.daemon)), ids=".".join)

@@ -34,6 +34,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     os_release,
     proc_nvidia,
     systemctl_show,
+    toolkit_config,
 )
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
@@ -67,7 +68,7 @@ PARSERS: t.Dict[str, Parser] = {
     "docker_info.repo_digests": lambda s, rc: docker_info.repo_digests(s, s, rc),
     "daemon_json": lambda s, rc: daemon_json.parse(s.encode("utf-16-le" if rc else "utf-8", "replace"), "daemon.json"),
     "systemctl_show": lambda s, rc: systemctl_show.parse(s, s, rc),
-    "cdi": lambda s, rc: cdi.driver_version(s) if cdi.is_nvidia(s) else cdi.driver_version(s[1:]),
+    "cdi": lambda s, rc: Reading((cdi.parse(s), cdi.target(s))),
     "cuda": lambda s, rc: cuda.parse(s, s, rc),
     "nvml": lambda s, rc: nvml.parse(s, s, rc, "" if rc else "killed"),
     "container": lambda s, rc: container.parse(s, s, rc, "cdi", "x86_64", "" if rc else "killed"),
@@ -75,6 +76,7 @@ PARSERS: t.Dict[str, Parser] = {
     "kernel_log": lambda s, rc: kernel_log.parse(s),
     "groups": lambda s, rc: groups.parse(s),
     "grub": lambda s, rc: grub_default(s, s[:60]),
+    "toolkit_config": lambda s, rc: toolkit_config.parse(s.encode("utf-8", "replace"), "config.toml"),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
 }
 
