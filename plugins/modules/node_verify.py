@@ -50,6 +50,14 @@ options:
     type: str
     choices: [full, host, fact]
     default: full
+  single_gpus:
+    description:
+      - Whether containers also ask for one GPU by its index and one by its UUID, by each way, which the check
+        C(image.requests) judges. A container more for each; M(goldennode.gpu.golden_mark) gives a mark only to a look
+        that has asked.
+      - Without it that check is skipped, which is no pass and needs none.
+    type: bool
+    default: false
   timeout:
     description: Seconds that the look may take. What is not reached in time is not known, and does not pass.
     type: int
@@ -246,6 +254,7 @@ def main() -> None:
             "bundles": {"type": "dict", "default": {}},
             "expected_gpus": {"type": "int", "required": True},
             "scope": {"type": "str", "choices": ["full", "host", "fact"], "default": "full"},
+            "single_gpus": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 60},
             "daemon_reload": {"type": "str", "choices": ["never", "when_idle", "always"], "default": "never"},
             "evidence": {"type": "str", "choices": ["never", "when_not_golden", "always"], "default": "never"},
@@ -267,7 +276,7 @@ def main() -> None:
 
     host = LocalHost()
     _platform, desired = choose(host, wanted)
-    evidence = look(host, desired, given["scope"], float(given["timeout"]))
+    evidence = look(host, desired, given["scope"], float(given["timeout"]), given["single_gpus"])
     verdict, refusals = _judge(desired, evidence, given)
     if desired is not None and verdict.golden and given["scope"] == "full" and given["daemon_reload"] != "never":
         evidence = _reloaded(host, desired, evidence, given["daemon_reload"] == "always")

@@ -46,8 +46,8 @@ class Node:
         self.asked: t.List[t.Any] = []
         self._capsys = capsys
 
-    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float) -> Evidence:
-        self.asked.append((desired, scope, seconds))
+    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float, single_gpus: bool) -> Evidence:
+        self.asked.append((desired, scope, seconds, single_gpus))
         return self.evidence if scope == "full" else healthy.cheap(self.evidence)
 
     def choose(self, _host: t.Any, wanted: t.Mapping[str, t.Any]) -> t.Tuple[t.Any, t.Any]:
@@ -168,9 +168,9 @@ def test_a_broken_node_says_what_is_broken(node: Node) -> None:
 @pytest.mark.parametrize("scope", ["host", "fact"])
 def test_only_a_full_look_can_verify(node: Node, scope: str) -> None:
     node.mark_golden()
-    result = node.verify(scope=scope, timeout=7)
+    result = node.verify(scope=scope, timeout=7, single_gpus=True)
     assert (result["golden"], result["verified"]) == (False, False)
-    assert node.asked == [(WANTED, scope, 7.0)]
+    assert node.asked == [(WANTED, scope, 7.0, True)]
 
 
 def platform_finding(result: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
