@@ -50,16 +50,15 @@ START_ERRORS = (
         "container_runtime",
         "The toolkit takes the request from NVIDIA_VISIBLE_DEVICES from privileged containers alone "
         "(accept-nvidia-visible-devices-envvar-when-unprivileged is false).",
-        "Ask by CDI: golden_container_injections: [cdi].",
-        "manual",
+        "%s It puts config.toml right; with toolkit_multi_tenant=true GPUs are asked for by CDI or a mount." % RUN_SITE,
+        "roles",
     ),
     StartError(
         r"nvml error: insufficient permissions",
         "container_runtime",
         "nvidia-container-cli asks the driver as an ordinary user, whom the mode of the device nodes keeps out.",
-        'Set user = "root:GROUP" with the group of the nodes in the section nvidia-container-cli of '
-        "/etc/nvidia-container-runtime/config.toml; or give the GPUs out by CDI, or to everybody "
-        '(device_access_mode: "0666").',
+        'Set toolkit_config_options: {nvidia-container-cli: {user: "root:GROUP"}} with the group of the nodes, or give '
+        'the GPUs out by CDI, or to everybody (device_access_mode: "0666").',
         "manual",
     ),
     # The probe's own sh, and no program of the toolkit's.

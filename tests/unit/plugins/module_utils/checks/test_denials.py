@@ -271,13 +271,13 @@ def test_words_that_name_no_refusal_stay_what_they_are() -> None:
             "error running hook #0: exit status 1, stderr: nvidia-container-cli: initialization error: nvml error: "
             "insufficient permissions: unknown",
             "container_runtime",
-            'user = "root:GROUP"',
+            'user: "root:GROUP"',
         ),
         (
             "nvidia-container-runtime-hook: insufficient privileges to read device list from NVIDIA_VISIBLE_DEVICES "
             "envvar: unknown",
             "container_runtime",
-            "golden_container_injections: [cdi]",
+            "toolkit_multi_tenant=true",
         ),
         (
             'exec: "sh": executable file not found in $PATH: unknown.',
