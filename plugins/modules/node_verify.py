@@ -242,6 +242,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted impor
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Finding, Verdict, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Host, LocalHost
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
@@ -305,7 +306,10 @@ def main() -> None:
 def _reloaded(host: Host, desired: Desired, evidence: Evidence, allowed: bool) -> Evidence:
     """With what a container may open before and after systemctl daemon-reload."""
     ways, why = injections(desired), None if allowed else reload.would_disturb(evidence.running_containers)
-    found = reload.looks(host, desired.lock["image"], ways) if why is None else reload.not_tried(ways, why)
+    if why is None:
+        how = manner(desired, evidence.device_nodes)
+        return dataclasses.replace(evidence, reloads=reload.looks(host, desired.lock["image"], ways, how))
+    found = reload.not_tried(ways, why)
     return dataclasses.replace(evidence, reloads=found)
 
 

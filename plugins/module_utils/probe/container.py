@@ -12,7 +12,8 @@ import secrets
 import time
 import typing as t
 
-from ..model import ContainerLook, DeviceNode, PciDevice, Reading
+from .. import toolkit_wanted
+from ..model import ContainerLook, Desired, DeviceNode, PciDevice, Reading
 from ..parse import container as container_text
 from . import children
 from .budget import Budget
@@ -80,34 +81,42 @@ def would_create(nodes: Reading[t.Tuple[DeviceNode, ...]], pci: Reading[t.Tuple[
     return "%s: missing, and the container toolkit would create what is missing" % ", ".join(missing)
 
 
-def groups_needed(nodes: Reading[t.Tuple[DeviceNode, ...]]) -> t.Tuple[int, ...]:
-    """The groups that a user must be in to open the GPUs' nodes; none where everybody may, and never root's."""
+class Manner(t.NamedTuple):
+    """How a container of this node gets at its GPUs: the groups that open the nodes, and whether the nvidia runtime
+    takes the request from a mount, and not from a variable.
+    """
+
+    groups: t.Tuple[int, ...] = ()
+    by_mount: bool = False
+
+
+#: Where everybody may open the nodes, and a variable counts.
+PLAIN = Manner()
+
+
+def manner(desired: t.Optional[Desired], nodes: Reading[t.Tuple[DeviceNode, ...]]) -> Manner:
+    """No group where everybody may open the nodes, and never root's."""
     closed = {node.gid for node in nodes.value or () if node.of_gpus and not node.open_to_all}
-    return tuple(sorted(closed - {0}))
+    return Manner(tuple(sorted(closed - {0})), bool(desired and desired.toolkit.get(toolkit_wanted.MOUNTS)))
+
+
+def hardened(injection: str, how: Manner, device: str = "all") -> t.List[str]:
+    """The words by which a hardened container asks for ``device``."""
+    groups = [word for group in how.groups for word in ("--group-add", str(group))]
+    asked = RUNTIME_BY_MOUNT if how.by_mount and injection == "runtime" else INJECTIONS[injection]
+    return [*HARDENED, *groups, *(word.replace("{device}", device) for word in asked)]
 
 
 def container(
-    host: Budget,
-    image: t.Mapping[str, t.Any],
-    injection: str,
-    groups: t.Sequence[int] = (),
-    device: str = "all",
-    by_mount: bool = False,
+    host: Budget, image: t.Mapping[str, t.Any], injection: str, how: Manner = PLAIN, device: str = "all"
 ) -> Reading[ContainerLook]:
-    """What a container sees that asks for ``device`` by ``injection``, as a user who is in ``groups``.
-
-    :arg by_mount: ask the nvidia runtime for GPUs by a mount, and not by a variable
-    """
+    """What a container sees that asks for ``device`` by ``injection``."""
     if injection not in INJECTIONS:
         known = ", ".join(sorted(INJECTIONS))
         return Reading.unknown("no injection %r is known; golden_container_injections takes %s" % (injection, known))
     name = "goldennode-probe-%s" % secrets.token_hex(6)
-    run = [*DOCKER, "run", "--rm", "--pull=never", "--name", name, *HARDENED]
-    for group in groups:
-        run += ["--group-add", str(group)]
-    asked = RUNTIME_BY_MOUNT if by_mount and injection == "runtime" else INJECTIONS[injection]
-    run += ["--entrypoint", "sh", *(word.replace("{device}", device) for word in asked)]
-    run += [pinned(image), "-c", SCRIPT, "goldennode", children.source(cuda_child)]
+    run = [*DOCKER, "run", "--rm", "--pull=never", "--name", name, *hardened(injection, how, device)]
+    run += ["--entrypoint", "sh", pinned(image), "-c", SCRIPT, "goldennode", children.source(cuda_child)]
     run += [str(word) for word in image.get("cuda_command") or ()]
     command = host.run(run, min(PROBE_SECONDS, host.left() - CLEANUP_SECONDS), where="container")
     stopped = ""

@@ -13,7 +13,7 @@ import dataclasses
 import datetime
 import typing as t
 
-from .. import docker_record, toolkit_wanted
+from .. import docker_record
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
@@ -88,8 +88,8 @@ def look(
     ways = _injections(desired, scope)
     if not single_gpus or desired is None or not ways or not desired.lock.get("image"):
         return evidence
-    groups = container.groups_needed(evidence.device_nodes)
-    asked = requests.requests(limited, desired.lock["image"], ways, evidence, groups, _by_mount(desired))
+    how = container.manner(desired, evidence.device_nodes)
+    asked = requests.requests(limited, desired.lock["image"], ways, evidence, how)
     return dataclasses.replace(evidence, requests=asked)
 
 
@@ -202,10 +202,5 @@ def _container_job(host: Budget, desired: t.Optional[Desired], injection: str, r
     if refused is not None:
         why = "no container was started: %s" % refused
         return lambda: Reading.unknown(why)
-    wanted, groups, by_mount = image, container.groups_needed(read["device_nodes"]), _by_mount(desired)
-    return lambda: container.container(host, wanted, injection, groups, by_mount=by_mount)
-
-
-def _by_mount(desired: t.Optional[Desired]) -> bool:
-    """Whether the nvidia runtime takes the request for GPUs from a mount alone."""
-    return bool(desired and desired.toolkit.get(toolkit_wanted.MOUNTS))
+    wanted, how = image, container.manner(desired, read["device_nodes"])
+    return lambda: container.container(host, wanted, injection, how)

@@ -26,8 +26,7 @@ def requests(
     image: t.Mapping[str, t.Any],
     ways: t.Sequence[str],
     evidence: Evidence,
-    groups: t.Sequence[int] = (),
-    by_mount: bool = False,
+    how: container.Manner = container.PLAIN,
 ) -> Reading[t.Tuple[Request, ...]]:
     """Ask by each of ``ways`` whose container with all GPUs has started; side by side.
 
@@ -52,7 +51,7 @@ def requests(
     bare = {**image, "cuda_command": ()}
 
     def ask(way: str, name: str, why: str) -> Reading[ContainerLook]:
-        return container.container(host, bare, way, groups, name, by_mount) if name else Reading.unknown(why)
+        return container.container(host, bare, way, how, name) if name else Reading.unknown(why)
 
     with concurrent.futures.ThreadPoolExecutor(max(1, len(wishes))) as pool:
         running = [pool.submit(ask, way, name, why) for way, (name, why, _gpu) in wishes]

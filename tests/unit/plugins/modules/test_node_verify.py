@@ -27,6 +27,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     RunningContainer,
     to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
 from ansible_collections.goldennode.gpu.plugins.modules import node_verify
 from ansible_collections.goldennode.gpu.tests.unit import healthy
@@ -293,8 +294,9 @@ def reloads(node: Node, monkeypatch: pytest.MonkeyPatch) -> t.List[t.Sequence[st
     """The ways for which a reload was made; each container keeps its GPUs."""
     made: t.List[t.Sequence[str]] = []
 
-    def looks(_host: t.Any, image: t.Any, ways: t.Sequence[str]) -> t.Any:
+    def looks(_host: t.Any, image: t.Any, ways: t.Sequence[str], how: t.Any) -> t.Any:
         assert image == WANTED.lock["image"]
+        assert how == manner(WANTED, NODE.device_nodes)
         made.append(tuple(ways))
         kept = Reading(DeviceAnswers(("/dev/nvidia0",), ()))
         return {way: Reading(ReloadLook(way, before=kept, after=kept)) for way in ways}

@@ -57,7 +57,7 @@ def test_the_image_is_named_by_its_digest_alone():
 def test_where_tenants_do_not_trust_each_other_the_runtime_is_asked_by_a_mount(way, asked):
     """No variable says it: it would count for nothing, and a probe that asks by it would see no GPU."""
     node = recorded.Node()
-    container.container(Budget(node, 60), IMAGE, way, by_mount=True)
+    container.container(Budget(node, 60), IMAGE, way, container.Manner(by_mount=True))
     words = " ".join(node.ran[0][0].argv)
     assert ("--runtime nvidia --volume /dev/null:/var/run/nvidia-container-devices/all" in words) is asked
     assert "NVIDIA_VISIBLE_DEVICES" not in words
@@ -88,8 +88,8 @@ def test_how_it_is_started(way, words):
 def started(nodes: t.Sequence[DeviceNode] = (), **arguments: t.Any) -> t.List[str]:
     """The words of the docker client, those of the container's own program left out."""
     node = recorded.Node()
-    groups = container.groups_needed(Reading(tuple(nodes)))
-    container.container(Budget(node, 60), IMAGE, "runtime", groups, **arguments)
+    how = container.manner(None, Reading(tuple(nodes)))
+    container.container(Budget(node, 60), IMAGE, "runtime", how, **arguments)
     [(command, _unprivileged, _groups)] = node.ran
     return list(command.argv[: command.argv.index(docker.pinned(IMAGE))])
 

@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import requests
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.budget import Budget
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import Manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import look
 from ansible_collections.goldennode.gpu.tests.unit import healthy, recorded
 
@@ -42,7 +43,7 @@ def ask(of: Evidence, *names: str, ways: t.Sequence[str] = ("runtime", "cdi")) -
     specs = {"/var/run/cdi/nvidia.yaml": CdiSpec("nvidia.com/gpu", devices=names)}
     specs["/etc/cdi/gds.yaml"] = CdiSpec("nvidia.com/gds", devices=("0", "1", "gpu1", "all"))
     of = dataclasses.replace(of, cdi_specs=Reading(specs))
-    return requests.requests(Budget(node, 60), IMAGE, ways, of, (44,)), node
+    return requests.requests(Budget(node, 60), IMAGE, ways, of, Manner((44,))), node
 
 
 def words(node: recorded.Node) -> t.List[str]:
@@ -93,7 +94,7 @@ def test_only_names_are_asked_for_that_the_specification_has(names: t.List[str],
 
 def test_where_a_variable_counts_for_nothing_the_runtime_is_asked_by_a_mount() -> None:
     node = recorded.Node()
-    requests.requests(Budget(node, 60), IMAGE, ["runtime"], evidence(2), by_mount=True)
+    requests.requests(Budget(node, 60), IMAGE, ["runtime"], evidence(2), Manner(by_mount=True))
     asked = {argv[argv.index("--volume") + 1] for argv in (command.argv for command, _rights, _groups in node.ran)}
     assert asked == {"/dev/null:/var/run/nvidia-container-devices/%s" % name for name in ("1", healthy.uuid(0))}
     assert words(node) == []
