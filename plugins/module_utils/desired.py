@@ -13,7 +13,7 @@ import hashlib
 import re
 import typing as t
 
-from . import daemon_keys, toolkit_wanted
+from . import access_settings, daemon_keys, toolkit_wanted
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -120,12 +120,8 @@ def injections(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Tuple[str, 
 
 def setting_problems(settings: Settings) -> t.List[Problem]:
     """What is wrong with the values whatever the lock is. Types are judged before, against the argument specs."""
-    problems = []
-    access, golden, docker = settings["device_access"], settings["golden"], settings["docker"]
-    mode = access["device_access_mode"]
-    if not re.fullmatch(r"0?[0-7]{3}", mode):
-        fix = 'Write it in octal and in quotes, for example device_access_mode: "0660"'
-        problems.append(Problem("device_access_mode", mode, "is not a mode in octal, as text", fix))
+    problems = access_settings.problems(settings["device_access"])
+    golden, docker = settings["golden"], settings["docker"]
     expected = golden.get("golden_expected_gpus")
     if expected is not None and expected < 1:
         fix = "Say how many GPUs this node has when it is whole; a host without any is no GPU node"
@@ -145,10 +141,6 @@ def setting_problems(settings: Settings) -> t.List[Problem]:
         if not re.fullmatch(r"[A-Za-z0-9._,:=/@+%~-]+", word):
             fix = "Write one word for each argument, like iommu=pt; it goes through a shell and through GRUB's own"
             problems.append(Problem("kernel_arguments", word, "is not one plain word of a kernel's command line", fix))
-    for name in [access["device_access_group"]] + list(access["device_access_users"]):
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", name):
-            where = "device_access_group" if name == access["device_access_group"] else "device_access_users"
-            problems.append(Problem(where, name, "is not a name that a group or user can have", "Write it like video"))
     return problems + _docker_problems(docker) + toolkit_wanted.problems(settings["toolkit"])
 
 

@@ -21,7 +21,7 @@ import time
 import typing as t
 
 from . import docker_record
-from .model import SCHEMA, Desired, Evidence, Reading, Verdict, to_plain
+from .model import NOT_READ, SCHEMA, Desired, Evidence, Reading, Verdict, to_plain
 from .plain import desired_from_plain, from_plain
 from .system import System
 from .verdict import findings_digest
@@ -255,6 +255,10 @@ def golden(state: State, run: str, desired: Desired, verdict: Verdict, evidence:
     old = state.mark().value
     if old is not None and not differences(old, desired.digest, evidence) and old.state == GOLDEN:
         return Change(to_plain(old), to_plain(old))
+    if evidence.requests == NOT_READ:
+        raise MarkRefused(
+            "the look has not asked for single GPUs: a first mark needs one of node_verify with single_gpus=true"
+        )
     _need_own_revocation(state, run, "mark the node golden")
     state.put_docker(docker_record.of_verified(desired, evidence))
     return state.put_mark(mark)

@@ -248,11 +248,13 @@ class DkmsModule:
 
 @dataclasses.dataclass(frozen=True)
 class ModprobeLine:
-    """One line of modprobe.d that can keep a module out. ``module`` is named as the kernel does, with underscores."""
+    """One line of modprobe.d that can keep a module out, or gives it options. ``module`` is named as the kernel does,
+    with underscores.
+    """
 
     file: str
     line: int
-    command: str  # alias | blacklist | install
+    command: str  # alias | blacklist | install | options
     module: str
     argument: str = ""
 
@@ -284,6 +286,15 @@ class DeviceNode:
     major: int
     minor: int
 
+    @property
+    def of_gpus(self) -> bool:
+        """Whether it is one that every program opens; those of nvidia-caps have rules of their own."""
+        return self.path.startswith("/dev/nvidia") and "/nvidia-caps" not in self.path
+
+    @property
+    def open_to_all(self) -> bool:
+        return self.mode & 0o006 == 0o006
+
 
 @dataclasses.dataclass(frozen=True)
 class Gpu:
@@ -311,12 +322,16 @@ class GpuTool:
 
 @dataclasses.dataclass(frozen=True)
 class CudaInit:
-    """Result of cuInit and cuDeviceGetCount. ``code`` is a CUresult; ``library`` the file behind libcuda.so.1."""
+    """Result of cuInit and cuDeviceGetCount. ``code`` is a CUresult; ``library`` the file behind libcuda.so.1.
+
+    ``uuids`` are those of the devices, in CUDA's order, which need not be NVML's; None where CUDA did not tell.
+    """
 
     code: int
     error: t.Optional[str] = None  # CUDA_ERROR_... when code is not 0
     devices: t.Optional[int] = None
     library: t.Optional[str] = None
+    uuids: t.Optional[t.Tuple[str, ...]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -438,8 +453,26 @@ class FileState:
 
 
 @dataclasses.dataclass(frozen=True)
+class SELinux:
+    """Whether SELinux is in force, and whether its policy lets containers use the GPUs' device nodes.
+
+    ``boolean`` is the narrowest that the policy has for it, "" where it has none; ``allowed``: that one or a wider one
+    is on. ``configured`` is what /etc/selinux/config says for the next boot, "" where it says nothing.
+    """
+
+    mode: str  # enforcing | permissive | disabled
+    configured: str = ""
+    boolean: str = ""
+    allowed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class ContainerLook:
-    """What a fresh container with all GPUs sees. ``injection``: ``runtime`` (the nvidia runtime) or ``cdi``."""
+    """What a fresh container sees. ``injection``: ``runtime`` (the nvidia runtime) or ``cdi``.
+
+    ``smi`` is None where nvidia-smi is not in the container. ``confinement`` is the label or profile by which the
+    kernel's security module confines it, "" where there is none.
+    """
 
     injection: str
     started: bool
@@ -448,6 +481,21 @@ class ContainerLook:
     libraries: Reading[t.Dict[str, Library]] = NOT_READ
     device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
     cuda: Reading[CudaInit] = NOT_READ
+    confinement: Reading[str] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One GPU that a container asked for, as it was asked (an index or a UUID), and what it saw.
+
+    ``uuid`` is the GPU that is meant, by the host's NVML. ``asked`` is "" where there is no name to ask by, which
+    ``look`` then says.
+    """
+
+    injection: str
+    asked: str
+    uuid: str
+    look: Reading[ContainerLook] = NOT_READ
 
 
 @dataclasses.dataclass(frozen=True)
@@ -534,12 +582,14 @@ class Evidence:
     cdi_target: Reading[str] = NOT_READ  # where the units of the toolkit write the specification
     toolkit_config: Reading[t.Dict[str, t.Any]] = NOT_READ  # config.toml parsed; {} when empty or absent
     containers: t.Dict[str, Reading[ContainerLook]] = dataclasses.field(default_factory=dict)  # by injection
+    requests: Reading[t.Tuple[Request, ...]] = NOT_READ  # single GPUs, asked for where a look is to mark the node
     files: Reading[t.Dict[str, FileState]] = NOT_READ  # the wanted files that exist
     mark: Reading[t.Dict[str, t.Any]] = NOT_READ  # mark.json as written, or None
     boot_default: Reading[BootDefault] = NOT_READ  # None where the boot loader is none that is known
     command_line: Reading[str] = NOT_READ  # /proc/cmdline
     secure_boot: Reading[SecureBoot] = NOT_READ
     apparmor: Reading[bool] = NOT_READ  # whether AppArmor is in force in the running kernel
+    selinux: Reading[SELinux] = NOT_READ
     module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
     dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch

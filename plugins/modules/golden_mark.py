@@ -54,7 +54,9 @@ options:
     description: How many GPUs the node has when it is whole.
     type: int
   look:
-    description: The result of M(goldennode.gpu.node_verify) with its evidence, from after the last change.
+    description: >-
+      The result of M(goldennode.gpu.node_verify) with its evidence and with
+      O(goldennode.gpu.node_verify#module:single_gpus=true), from after the last change.
     type: dict
   lock_timeout:
     description:

@@ -185,6 +185,11 @@ evidence:
     containers:
       description: Readings of what a fresh container sees, by the way the GPUs were injected (C(runtime), C(cdi)).
       type: dict
+    requests:
+      description: >-
+        Reading of what containers see that ask for one GPU, by its index or its UUID. Only
+        M(goldennode.gpu.node_verify) asks.
+      type: dict
     files:
       description: Reading of the wanted files that exist, with digest, mode and owner.
       type: dict
@@ -206,6 +211,11 @@ evidence:
       description: Reading of whether AppArmor is in force in the running kernel.
       type: dict
       sample: {"error": null, "value": true}
+    selinux:
+      description: >-
+        Reading of SELinux, its mode now and at the next boot, the narrowest boolean by which containers may use the
+        device nodes of GPUs, and whether they may.
+      type: dict
     module_to_boot:
       description: >-
         Reading of the nvidia module for the kernel of the lock, which is the one that shall boot. The same as

@@ -50,6 +50,14 @@ options:
     type: str
     choices: [full, host, fact]
     default: full
+  single_gpus:
+    description:
+      - Whether containers also ask for one GPU by its index and one by its UUID, by each way, which the check
+        C(image.requests) judges. A container more for each; M(goldennode.gpu.golden_mark) gives a mark only to a look
+        that has asked.
+      - Without it that check is skipped, which is no pass and needs none.
+    type: bool
+    default: false
   timeout:
     description: Seconds that the look may take. What is not reached in time is not known, and does not pass.
     type: int
@@ -234,6 +242,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted impor
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Finding, Verdict, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Host, LocalHost
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
@@ -246,6 +255,7 @@ def main() -> None:
             "bundles": {"type": "dict", "default": {}},
             "expected_gpus": {"type": "int", "required": True},
             "scope": {"type": "str", "choices": ["full", "host", "fact"], "default": "full"},
+            "single_gpus": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 60},
             "daemon_reload": {"type": "str", "choices": ["never", "when_idle", "always"], "default": "never"},
             "evidence": {"type": "str", "choices": ["never", "when_not_golden", "always"], "default": "never"},
@@ -267,7 +277,7 @@ def main() -> None:
 
     host = LocalHost()
     _platform, desired = choose(host, wanted)
-    evidence = look(host, desired, given["scope"], float(given["timeout"]))
+    evidence = look(host, desired, given["scope"], float(given["timeout"]), given["single_gpus"])
     verdict, refusals = _judge(desired, evidence, given)
     if desired is not None and verdict.golden and given["scope"] == "full" and given["daemon_reload"] != "never":
         evidence = _reloaded(host, desired, evidence, given["daemon_reload"] == "always")
@@ -296,7 +306,10 @@ def main() -> None:
 def _reloaded(host: Host, desired: Desired, evidence: Evidence, allowed: bool) -> Evidence:
     """With what a container may open before and after systemctl daemon-reload."""
     ways, why = injections(desired), None if allowed else reload.would_disturb(evidence.running_containers)
-    found = reload.looks(host, desired.lock["image"], ways) if why is None else reload.not_tried(ways, why)
+    if why is None:
+        how = manner(desired, evidence.device_nodes)
+        return dataclasses.replace(evidence, reloads=reload.looks(host, desired.lock["image"], ways, how))
+    found = reload.not_tried(ways, why)
     return dataclasses.replace(evidence, reloads=found)
 
 

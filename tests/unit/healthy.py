@@ -40,7 +40,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     PciDevice,
     Platform,
     Reading,
+    Request,
     SecureBoot,
+    SELinux,
     Unit,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
@@ -87,6 +89,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "device_access_group": "video",
         "device_access_mode": "0660",
         "device_access_users": ["alice", "bob"],
+        "device_access_selinux_boolean": True,
     },
 }
 
@@ -181,7 +184,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         )
         for name in ("libcuda.so.1", "libnvidia-ml.so.1")
     }
-    cuda = CudaInit(code=0, devices=count, library=libraries["libcuda.so.1"].target)
+    uuids = tuple(uuid(index) for index in range(count))
+    cuda = CudaInit(code=0, devices=count, library=libraries["libcuda.so.1"].target, uuids=uuids)
     looks = {
         way: Reading(
             ContainerLook(
@@ -191,6 +195,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 libraries=Reading(libraries),
                 device_nodes=Reading(nodes),
                 cuda=Reading(cuda),
+                confinement=Reading("docker-default (enforce)"),
             )
         )
         for way in want.settings["golden"]["golden_container_injections"]
@@ -241,6 +246,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 cgroup_driver="systemd",
                 cgroup_version="2",
                 cdi_spec_dirs=("/etc/cdi", "/var/run/cdi"),
+                security_options=("name=apparmor", "name=seccomp,profile=builtin"),
                 operating_system="Debian GNU/Linux 13 (trixie)",
                 containers_running=0,
                 told={key: copy.deepcopy(want.daemon[key]) for key in want.daemon if key != "log-opts"},
@@ -270,6 +276,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         command_line=Reading("BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet" % KERNEL),
         secure_boot=Reading(SecureBoot(enabled=False)),
         apparmor=Reading(True),
+        selinux=Reading(SELinux("disabled")),
+        requests=Reading(tuple(_requests(looks, gpus))),
         module_to_boot=Reading(module(driver)),
         dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
         fabric_mismatch=Reading(None),
@@ -336,6 +344,24 @@ def cdi_spec(driver: t.Optional[str] = DRIVER, count: int = 1, **fields: t.Any) 
     names = [name for index in range(count) for name in (str(index), uuid(index))]
     found = CdiSpec("nvidia.com/gpu", "0.7.0", driver, (*names, "all"), generated=True)
     return dataclasses.replace(found, **fields)
+
+
+def _requests(looks: t.Mapping[str, Reading[ContainerLook]], gpus: t.Sequence[Gpu]) -> t.Iterator[Request]:
+    """The last GPU by its index, and the first by its UUID, by each way."""
+    for way, reading in looks.items():
+        for asked, gpu in ((str(gpus[-1].index), gpus[-1]), (str(gpus[0].uuid), gpus[0])):
+            assert reading.value is not None
+            yield Request(way, asked, str(gpu.uuid), Reading(single(reading.value, gpu)))
+
+
+def single(look: ContainerLook, gpu: Gpu) -> ContainerLook:
+    """What it would see with this one GPU, which counts from 0 in there."""
+    smi, cuda = look.smi.value or GpuTool(), look.cuda.value or CudaInit(0)
+    return dataclasses.replace(
+        look,
+        smi=Reading(dataclasses.replace(smi, gpus=(dataclasses.replace(gpu, index=0),))),
+        cuda=Reading(dataclasses.replace(cuda, devices=1, uuids=(str(gpu.uuid),))),
+    )
 
 
 def _mode(want: Desired) -> int:

@@ -5,7 +5,7 @@
 
 Three classes with three owners: the driver re-applies its NVreg_ parameters to nvidiaN and nvidiactl whenever a tool
 starts; nvidia-uvm* follow a udev rule, as no parameter reaches them; nvidia-caps are the driver's own business and
-not judged.
+not judged. Who else sets a parameter is found by nvreg.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..model import Desired, DeviceNode, Evidence, Finding
-from . import not_loaded
+from . import not_loaded, nvreg
 from .outcome import all_passed, failed
 from .wanted import NVIDIA_OPTIONS, RELOAD, RUN_SITE, driver_params, file_ok, octal, setting
 from .wanted import gpus as pci_gpus
@@ -45,7 +45,9 @@ def params(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     problems = (
         problem
         for name, want in sorted(_params_wanted(desired).items())
-        for problem in _param_problem(name, want, in_force.get(name), file_ok(desired, evidence, NVIDIA_OPTIONS))
+        for problem in _param_problem(
+            name, want, in_force.get(name), file_ok(desired, evidence, NVIDIA_OPTIONS), nvreg.elsewhere(name, evidence)
+        )
     )
     return all_passed(problems, "the driver's parameters are as %s sets them" % NVIDIA_OPTIONS)
 
@@ -54,17 +56,25 @@ def _params_wanted(desired: Desired) -> t.Dict[str, int]:
     return {**_PARAM_DEFAULTS, **driver_params(desired)}
 
 
-def _param_problem(name: str, want: int, text: t.Optional[str], written: bool) -> t.Iterator[Finding]:
+def _param_problem(
+    name: str, want: int, text: t.Optional[str], written: bool, others: t.Sequence[nvreg.Setting]
+) -> t.Iterator[Finding]:
     if text is not None and text.strip().isdigit() and int(text) == want:
         return
     mode = name == "DeviceFileMode"
+    cause, repair = _param_cause(name, want, text), "reload" if written else "roles"
+    fix = "%s Parameters count from the next load of the module." % RELOAD if written else RUN_SITE
+    other = next((one for one in others if one.value != want), None)
+    if written and other is not None:  # every load of the module takes it again
+        cause, repair = "%s %s" % (cause, other.words), "manual"
+        fix = "Take it out there: %s is what sets it. %s" % (NVIDIA_OPTIONS, fix)
     yield failed(
         name,
         expected="%d%s" % (want, " (%s)" % octal(want) if mode else ""),
         actual="%s%s" % (text, " (%s)" % octal(int(text)) if mode and text and text.strip().isdigit() else ""),
-        cause=_param_cause(name, want, text),
-        fix="%s Parameters count from the next load of the module." % RELOAD if written else RUN_SITE,
-        repair="reload" if written else "roles",
+        cause=cause,
+        fix=fix,
+        repair=repair,
     )
 
 

@@ -9,10 +9,11 @@ Judged for every wanted injection. A container that did not start is not judged 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
-from ..model import LIBRARIES, ContainerLook, CudaInit, Desired, Evidence, Finding, GpuTool, Library
-from . import start_errors, tools
+from ..model import LIBRARIES, ContainerLook, CudaInit, Desired, Evidence, Finding, Library
+from . import denials, seen_gpus, start_errors, tools
 from .device_nodes import UVM_MINORS
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, driver_version, injections
@@ -39,31 +40,54 @@ def present(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
 def requirement(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     """What the image asks of the driver (NVIDIA_REQUIRE_CUDA) is met: the toolkit refuses to start it otherwise."""
     problems = [
-        failed(way, expected="a container starts", actual=words, cause=error.cause, fix=error.fix, repair=error.repair)
+        failed(
+            way,
+            expected="a container starts",
+            actual=words,
+            cause=error.cause + _both_sides(words, evidence),
+            fix=error.fix,
+            repair=error.repair,
+        )
         for way, words, error in start_errors.of_layer("image", desired, evidence)
     ]
     return all_passed(problems, "the image asks for nothing that the driver does not have")
 
 
-def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    host = evidence.nvml.value or evidence.smi.value
-    want = sorted(gpu.uuid for gpu in host.gpus if gpu.uuid) if host else []
+def _both_sides(words: str, evidence: Evidence) -> str:
+    """The CUDA that is wanted and the one that the driver tells by itself: nvcc of the host would say a toolkit's."""
+    wanted = re.search(r"unsatisfied condition: cuda\s*>=\s*(\d+(?:\.\d+)*)", words)
+    host = next((tool for tool in (evidence.nvml.value, evidence.smi.value) if tool and tool.cuda), None)
+    if wanted is None or host is None:
+        return ""
+    return " It wants CUDA %s or newer, and driver %s has %s." % (wanted.group(1), host.driver, host.cuda)
 
+
+def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
-        if not look.smi.known or look.smi.value is None:
-            yield unknown(look.smi.error or "nvidia-smi is not in the container", way)
-        elif not want:
-            yield unknown("the host names no GPU to compare with", way)
+        denial = denials.of(desired, evidence, look)
+        there = seen_gpus.inside(look)
+        if denial is not None:
+            yield failed(
+                way,
+                expected="a container that may use its GPUs",
+                actual=look.smi.error or "CUDA sees no device",
+                cause=denial.cause,
+                fix=denial.fix,
+                repair=denial.repair,
+            )
+        elif not there.uuids and there.why:
+            yield seen_gpus.not_told(way, there)
         else:
-            yield _same_gpus(way, look.smi.value, want)
+            want = seen_gpus.of_host(evidence, there)
+            yield _same_gpus(way, there, want) if want else unknown("the host names no GPU to compare with", way)
 
     return list(_each(desired, evidence, judge))
 
 
-def _same_gpus(way: str, answer: GpuTool, want: t.Sequence[str]) -> Finding:
-    there = sorted(gpu.uuid for gpu in answer.gpus if gpu.uuid and not gpu.error)
+def _same_gpus(way: str, seen: seen_gpus.Seen, want: t.Sequence[str]) -> Finding:
+    there = sorted(seen.uuids)
     if there == want:
-        return passed("%d GPUs, those of the host" % len(there), way)
+        return passed("%d GPUs, those of the host%s" % (len(there), seen.remark), way)
     missing, foreign = sorted(set(want) - set(there)), sorted(set(there) - set(want))
     return failed(
         way,
@@ -92,7 +116,8 @@ def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
             if not (forward and name == "libcuda.so.1" and _is_compat(there.get(name)))
             for problem in _library_problem(way, name, want, there.get(name))
         )
-        yield from list(problems) or [passed("the host's libraries, %s" % want, way)]
+        found = list(problems) or list(_loaded_problem(way, want, look, forward))
+        yield from found or [passed("the host's libraries, %s" % want, way)]
 
     return list(_each(desired, evidence, judge))
 
@@ -119,6 +144,15 @@ def _library_problem(way: str, name: str, want: str, there: t.Optional[Library])
         fix=tools.CUDA_ERRORS[804][1] if compat else RUN_SITE,
         repair="manual" if compat else "roles",
     )
+
+
+def _loaded_problem(way: str, want: str, look: ContainerLook, forward: bool) -> t.Iterator[Finding]:
+    """What CUDA has really loaded: a program may have a library path of its own, which no cache tells of."""
+    loaded = look.cuda.value.library if look.cuda.value else None
+    if loaded is not None:
+        library = Library("libcuda.so.1", loaded, loaded)
+        if not (forward and _is_compat(library)):
+            yield from _library_problem(way, library.name, want, library)
 
 
 def _is_compat(there: t.Optional[Library]) -> bool:
@@ -210,4 +244,17 @@ def _each(desired: Desired, evidence: Evidence, judge: Judge) -> t.Iterator[Find
         elif not look.started:
             yield skipped("the container did not start: %s" % look.error, way)
         else:
-            yield from judge(way, look)
+            yield from _without_consequences(desired, evidence, look, judge(way, look))
+
+
+def _without_consequences(
+    desired: Desired, evidence: Evidence, look: ContainerLook, findings: t.Iterable[Finding]
+) -> t.Iterator[Finding]:
+    """Where something denies the container its GPUs, that is said once, in whose layer it is."""
+    denial = denials.of(desired, evidence, look)
+    for finding in findings:
+        own = denial is not None and finding.cause == denial.cause and denial.check.startswith("image.")
+        if denial is None or own or finding.status == "pass":
+            yield finding
+        else:
+            yield skipped("the container is denied its GPUs: see %s" % denial.check, finding.entity)

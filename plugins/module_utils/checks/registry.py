@@ -29,6 +29,7 @@ from . import (
     module,
     packages,
     policy,
+    requests,
     running,
     secure_boot,
     toolkit,
@@ -170,7 +171,10 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("image.libraries", image.libraries, ("containers",)),
     Check("image.device_nodes", image.device_nodes, ("containers", "device_nodes")),
     Check("image.cuda", image.cuda, ("containers",)),
+    Check("image.requests", requests.requests, ("requests",), interprets=("requests",)),
     Check("policy.files", files.policy, ("files",)),
     Check("policy.units", units.policy, ("units",)),
     Check("policy.container_devices", policy.container_devices, ("containers",)),
+    Check("policy.selinux", policy.selinux, ("selinux", "docker")),
+    Check("policy.apparmor", policy.apparmor, ("containers", "docker")),
 )

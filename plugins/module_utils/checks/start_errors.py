@@ -46,6 +46,66 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
+        r"insufficient privileges to read device list",
+        "container_runtime",
+        "The toolkit takes the request from NVIDIA_VISIBLE_DEVICES from privileged containers alone "
+        "(accept-nvidia-visible-devices-envvar-when-unprivileged is false).",
+        "%s It puts config.toml right; with toolkit_multi_tenant=true GPUs are asked for by CDI or a mount." % RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"nvml error: insufficient permissions",
+        "container_runtime",
+        "nvidia-container-cli asks the driver as an ordinary user, whom the mode of the device nodes keeps out.",
+        'Set toolkit_config_options: {nvidia-container-cli: {user: "root:GROUP"}} with the group of the nodes, or give '
+        'the GPUs out by CDI, or to everybody (device_access_mode: "0666").',
+        "manual",
+    ),
+    # The probe's own sh, and no program of the toolkit's.
+    StartError(
+        r"exec: \"?(?:\S*/)?sh\"?: (?:executable file not found|stat |no such file)|exec \S*/sh: no such file",
+        "image",
+        "The image has no shell, so it cannot tell what it sees; the GPUs and the toolkit are not at fault.",
+        "Name an image with a shell in the bundle, such as NVIDIA's CUDA base images; workloads may have none.",
+        "manual",
+    ),
+    StartError(
+        r"exec: \"?(?:\S*/)?sh\"?: permission denied|exec \S*/sh: permission denied",
+        "image",
+        "The image's shell is for root alone, and the container runs as an ordinary user.",
+        "Name an image in the bundle whose programs everybody may run.",
+        "manual",
+    ),
+    StartError(
+        r"exec format error|does not match the (?:specified|detected host) platform",
+        "image",
+        "The image is for another processor than the node's.",
+        "Name the digest of the image for this platform in the bundle.",
+        "manual",
+    ),
+    StartError(
+        r"AppArmor enabled on system but|apparmor_parser",
+        "policy",
+        "AppArmor is in force, and Docker could not load its profile docker-default.",
+        "Install the package apparmor, mend what its parser complains of below /etc/apparmor.d, and restart Docker. "
+        "AppArmor stays in force.",
+        "manual",
+    ),
+    StartError(
+        r"apply apparmor profile|apparmor failed to apply profile",
+        "policy",
+        "The profile docker-default is not loaded any more: it was taken out of the kernel after Docker was started.",
+        "Restart Docker, which loads it; a reload of all profiles (aa-teardown) takes it away again.",
+        "manual",
+    ),
+    StartError(
+        r"attr/(?:keycreate|exec): invalid argument",
+        "policy",
+        "SELinux does not know the label that the engine wants to confine the container with.",
+        "Install or update container-selinux, and restart Docker. SELinux stays enforcing.",
+        "manual",
+    ),
+    StartError(
         r"requirement error|unsatisfied condition",
         "image",
         "The image needs a newer CUDA than the host's driver offers.",

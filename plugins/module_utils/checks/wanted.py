@@ -118,6 +118,13 @@ def rootless(evidence: Evidence) -> bool:
     return engine is not None and any("rootless" in option for option in engine.security_options)
 
 
+def selinux_confines(desired: Desired, evidence: Evidence) -> bool:
+    """Whether Docker has SELinux confine containers, or shall have: it is off where nobody has switched it on."""
+    engine = evidence.docker.value
+    there = engine is not None and any("name=selinux" in option for option in engine.security_options)
+    return there or desired.daemon.get("selinux-enabled") is True
+
+
 def file_ok(desired: Desired, evidence: Evidence, path: str) -> bool:
     """Whether a managed file is known to be on the node with the wanted content."""
     wanted, there = desired.files.get(path), (evidence.files.value or {}).get(path)

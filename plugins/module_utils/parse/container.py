@@ -45,10 +45,11 @@ def parse(
         ContainerLook(
             injection=injection,
             started=True,
-            smi=section("smi", _smi),
+            smi=Reading(None) if "no_smi" in sections else section("smi", _smi),
             libraries=section("libraries", lambda text, code: _libraries(text, code, machine)),
             device_nodes=section("nodes", _nodes),
             cuda=_cuda(section, sections),
+            confinement=section("confinement", lambda text, code: Reading(_label(text))),
         )
     )
 
@@ -71,8 +72,23 @@ def _sections(stdout: str) -> t.Dict[str, Section]:
     return found
 
 
+#: What a shell ends with for a program that it finds and that the kernel does not start, and what we call that.
+_CODES_NOT_STARTED = (126, 127)
+NOT_STARTED = "nvidia-smi is in the container and does not start there"
+
+
 def _smi(text: str, code: int) -> Reading[GpuTool]:
+    if code in _CODES_NOT_STARTED:
+        return Reading.unknown("%s, as in an image without glibc: %s" % (NOT_STARTED, last_line(text)))
     return nvidia_smi.query(text, "", code)
+
+
+def _label(text: str) -> str:
+    """A program that nothing confines has ``unconfined`` with AppArmor, and nothing where no such module is in force.
+
+    SELinux ends its label with a zero byte.
+    """
+    return last_line(text).rstrip("\0")
 
 
 def _libraries(text: str, code: int, machine: str) -> Reading[t.Dict[str, Library]]:

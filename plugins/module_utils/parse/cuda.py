@@ -9,11 +9,11 @@ import typing as t
 
 from ..model import CudaInit, Reading
 from .json_lines import objects
-from .text import last_line
+from .text import gpu_uuid, last_line
 
 
 def parse(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[CudaInit]:
-    """``{"code": 0, "error": null, "devices": 1, "library": "/usr/lib/.../libcuda.so.580.95.05"}``.
+    """``{"code": 0, "error": null, "devices": 1, "library": "/usr/lib/.../libcuda.so.580.95.05", "uuids": "GPU-..."}``.
 
     ``{"missing": WHY}`` says that there is no libcuda at all: known to be absent.
     """
@@ -30,8 +30,20 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[CudaInit]:
     if not isinstance(code, int) or not (devices is None or isinstance(devices, int)):
         return Reading.unknown("the CUDA call gave an answer that is not understood: %s" % str(answer)[:200])
     return Reading(
-        CudaInit(code=code, error=_text(answer.get("error")), devices=devices, library=_text(answer.get("library")))
+        CudaInit(
+            code=code,
+            error=_text(answer.get("error")),
+            devices=devices,
+            library=_text(answer.get("library")),
+            uuids=_uuids(answer.get("uuids")),
+        )
     )
+
+
+def _uuids(value: t.Any) -> t.Optional[t.Tuple[str, ...]]:
+    """All of them, or none: a list with a hole would count too few."""
+    found = [gpu_uuid(word) for word in value.split(",")] if isinstance(value, str) else []
+    return tuple(uuid for uuid in found if uuid) if found and all(found) else None
 
 
 def _text(value: t.Any) -> t.Optional[str]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file of modprobe.d: the lines that can keep a module out (alias, blacklist, install)."""
+"""A file of modprobe.d: the lines that can keep a module out (alias, blacklist, install), and options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 
 from ..model import ModprobeLine
 
-_LINE = re.compile(r"^\s*(alias|blacklist|install)\s+(\S+)\s*(.*?)\s*$")
+_LINE = re.compile(r"^\s*(alias|blacklist|install|options)\s+(\S+)\s*(.*?)\s*$")
 
 
 def parse(path: str, text: str) -> t.Iterator[ModprobeLine]:

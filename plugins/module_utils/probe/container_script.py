@@ -43,9 +43,16 @@ nodes() {
 
 say start
 cuda=$1; shift
-say smi
-nvidia-smi --query-gpu=@FIELDS@ --format=csv,noheader 2>&1 < /dev/null
-say rc $?
+confinement=
+read -r confinement 2> /dev/null < /proc/self/attr/current
+say confinement; printf '%s\n' "$confinement"; say rc 0
+if command -v nvidia-smi > /dev/null 2>&1; then
+    say smi
+    nvidia-smi --query-gpu=@FIELDS@ --format=csv,noheader 2>&1 < /dev/null
+    say rc $?
+else
+    say no_smi
+fi
 say libraries; libraries; say rc $?
 say nodes; nodes; say rc $?
 if command -v python3 > /dev/null 2>&1; then

@@ -9,10 +9,11 @@ The device nodes are listed before anything of NVIDIA's runs. After that, what t
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import datetime
 import typing as t
 
-from .. import docker_record, toolkit_wanted
+from .. import docker_record
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
@@ -24,8 +25,10 @@ from . import (
     kernel,
     nodes,
     packages,
+    requests,
     running,
     secure_boot,
+    security,
     services,
     sources,
     toolkit,
@@ -51,9 +54,16 @@ def choose(host: Host, wanted: t.Mapping[str, Desired]) -> t.Tuple[Reading[Platf
 
 
 def look(
-    host: Host, desired: t.Optional[Desired] = None, scope: str = "full", budget_seconds: float = DEFAULT_SECONDS
+    host: Host,
+    desired: t.Optional[Desired] = None,
+    scope: str = "full",
+    budget_seconds: float = DEFAULT_SECONDS,
+    single_gpus: bool = False,
 ) -> Evidence:
-    """Read what ``scope`` names. What was not reached in time is unknown, with that reason."""
+    """Read what ``scope`` names. What was not reached in time is unknown, with that reason.
+
+    :arg single_gpus: whether containers ask for single GPUs too, where ``scope`` has containers at all
+    """
     if scope not in SCOPES:
         raise ValueError("scope %r is none of %s" % (scope, ", ".join(SCOPES)))
     limited = Budget(host, budget_seconds)
@@ -67,7 +77,7 @@ def look(
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
     engine = read["docker"].value if "docker" in read else None
-    return Evidence(
+    evidence = Evidence(
         collected_at=started.isoformat(timespec="seconds"),
         host=host.hostname(),
         scope=scope,
@@ -75,6 +85,12 @@ def look(
         containers={i: read.pop(_container(i)) for i in _injections(desired, scope)},
         **read,
     )
+    ways = _injections(desired, scope)
+    if not single_gpus or desired is None or not ways or not desired.lock.get("image"):
+        return evidence
+    how = container.manner(desired, evidence.device_nodes)
+    asked = requests.requests(limited, desired.lock["image"], ways, evidence, how)
+    return dataclasses.replace(evidence, requests=asked)
 
 
 def _first(host: Host) -> t.Dict[str, Job]:
@@ -110,6 +126,7 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping
         jobs["command_line"] = lambda: boot_default.command_line(host)
         jobs["modprobe"] = lambda: kernel.modprobe(host)
         jobs["apparmor"] = lambda: kernel.apparmor(host)
+        jobs["selinux"] = lambda: security.selinux(host)
     if desired is not None:
         wanted = desired
         jobs["files"] = lambda: files.files(host, wanted)
@@ -185,5 +202,5 @@ def _container_job(host: Budget, desired: t.Optional[Desired], injection: str, r
     if refused is not None:
         why = "no container was started: %s" % refused
         return lambda: Reading.unknown(why)
-    wanted, by_mount = image, bool(desired and desired.toolkit.get(toolkit_wanted.MOUNTS))
-    return lambda: container.container(host, wanted, injection, by_mount)
+    wanted, how = image, container.manner(desired, read["device_nodes"])
+    return lambda: container.container(host, wanted, injection, how)

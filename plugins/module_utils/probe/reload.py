@@ -18,7 +18,7 @@ from ..parse import device_answers
 from ..parse.nvidia_smi import FIELDS
 from ..parse.text import failure
 from .budget import Budget
-from .container import CLEANUP_SECONDS, INJECTIONS, remove
+from .container import CLEANUP_SECONDS, PLAIN, Manner, hardened, remove
 from .docker import DOCKER, pinned
 from .host import Host
 from .running import PROBES
@@ -65,10 +65,12 @@ def not_tried(ways: t.Iterable[str], why: str) -> t.Dict[str, Reading[ReloadLook
     return {way: Reading(ReloadLook(way, not_tried=why)) for way in ways}
 
 
-def looks(host: Host, image: t.Mapping[str, t.Any], ways: t.Sequence[str]) -> t.Dict[str, Reading[ReloadLook]]:
+def looks(
+    host: Host, image: t.Mapping[str, t.Any], ways: t.Sequence[str], how: Manner = PLAIN
+) -> t.Dict[str, Reading[ReloadLook]]:
     """What a container of each way may open, before and after the reload."""
     limited = Budget(host, SECONDS)
-    working = _Work(limited, image, {way: PROBES + secrets.token_hex(6) for way in ways})
+    working = _Work(limited, image, {way: PROBES + secrets.token_hex(6) for way in ways}, how)
     with concurrent.futures.ThreadPoolExecutor(max(len(ways), 1)) as pool:
         try:
             return working.run(pool)
@@ -79,7 +81,8 @@ def looks(host: Host, image: t.Mapping[str, t.Any], ways: t.Sequence[str]) -> t.
 
 
 class _Work:
-    def __init__(self, host: Budget, image: t.Mapping[str, t.Any], names: t.Mapping[str, str]) -> None:
+    def __init__(self, host: Budget, image: t.Mapping[str, t.Any], names: t.Mapping[str, str], how: Manner) -> None:
+        self._how = how
         self._host = host
         self._image = image
         self.names = names
@@ -96,8 +99,8 @@ class _Work:
 
     def _start(self, way: str) -> str:
         """Why its container does not run; "" where it does."""
-        run = [*DOCKER, "run", "--detach", "--rm", "--pull=never", "--name", self.names[way], "--network", "none"]
-        run += ["--log-driver", "none", "--entrypoint", "sleep", *INJECTIONS[way], pinned(self._image), str(_LIFE)]
+        run = [*DOCKER, "run", "--detach", "--rm", "--pull=never", "--name", self.names[way]]
+        run += [*hardened(way, self._how), "--entrypoint", "sleep", pinned(self._image), str(_LIFE)]
         command = self._host.run(run, _START_SECONDS)
         if command.error is not None:
             return command.error

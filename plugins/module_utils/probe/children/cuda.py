@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Child: initialise CUDA and count the devices, with the libcuda.so.1 that any program here gets.
+"""Child: initialise CUDA, count the devices and name them, with the libcuda.so.1 that any program here gets.
 
 It also runs inside images, whose Python may be as old as 3.6: nothing here is newer. And images often come without
 compiled modules, so that a fresh container compiles each one that is imported, which took longer than all the rest of
@@ -40,7 +40,26 @@ def ask() -> "t.Dict[str, t.Union[str, int, None]]":
         "error": error_name(cuda, code) if code else None,
         "devices": None if code else count.value,
         "library": loaded_file(),
+        "uuids": None if code else uuids(cuda, count.value),
     }
+
+
+def uuids(cuda: "t.Any", count: int) -> "t.Optional[str]":
+    """Of all devices, with commas between; None where CUDA does not tell one. An image need not have nvidia-smi."""
+    # The first, since CUDA 11.4, tells a MIG instance by its own UUID.
+    ask = getattr(cuda, "cuDeviceGetUuid_v2", None) or getattr(cuda, "cuDeviceGetUuid", None)
+    if ask is None:
+        return None
+    found = []
+    for number in range(count):
+        raw = (ctypes.c_ubyte * 16)()
+        device = ctypes.c_int(0)
+        if cuda.cuDeviceGet(ctypes.byref(device), number) or ask(ctypes.byref(raw), device):
+            return None
+        digits = "".join("%02x" % byte for byte in raw)
+        parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+        found.append("GPU-" + "-".join(parts))
+    return ",".join(found)
 
 
 def error_name(cuda: "t.Any", code: int) -> str:

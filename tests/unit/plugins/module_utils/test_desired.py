@@ -155,7 +155,7 @@ def test_dracut_leaves_the_same_modules_out_under_either_name():
     assert "omit_drivers" not in content("/etc/dracut.conf.d/goldennode.conf", kernel_blacklist=[])
 
 
-@pytest.mark.parametrize(("mode", "written"), [("0660", "0660"), ("660", "0660"), ("0666", "0666"), ("600", "0600")])
+@pytest.mark.parametrize(("mode", "written"), [("0660", "0660"), ("660", "0660"), ("0666", "0666"), ("664", "0664")])
 def test_the_mode_is_octal_everywhere(mode, written):
     """modprobe reads a number without a leading zero as decimal: 660 would be 01224."""
     options = content("/etc/modprobe.d/goldennode-nvidia.conf", device_access_mode=mode)
@@ -173,7 +173,7 @@ def test_the_mode_is_octal_everywhere(mode, written):
     [
         ("debian-13-x86_64", {}, 44),
         ("ubuntu-24.04-aarch64", {}, 44),
-        ("debian-13-x86_64", {"device_access_group": "root"}, 0),
+        ("debian-13-x86_64", {"device_access_group": "root", "device_access_mode": "0666"}, 0),
         ("debian-13-x86_64", {"device_access_group": "gpu", "device_access_gid": 2001}, 2001),
     ],
 )
@@ -414,8 +414,9 @@ def test_the_digest_is_the_same_for_the_same_wish():
         {"toolkit_runtime_mode": "legacy"},
         {"toolkit_multi_tenant": True},
         {"toolkit_config_options": {"disable-require": True}},
-        {"device_access_group": "root"},
+        {"device_access_group": "render", "device_access_gid": 44},
         {"device_access_mode": "0666"},
+        {"device_access_selinux_boolean": False},
         {"device_access_users": ["alice"]},
         {"device_access_gid": 2001},
         {"golden_expected_gpus": 4},

@@ -27,6 +27,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     RunningContainer,
     to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
 from ansible_collections.goldennode.gpu.plugins.modules import node_verify
 from ansible_collections.goldennode.gpu.tests.unit import healthy
@@ -46,8 +47,8 @@ class Node:
         self.asked: t.List[t.Any] = []
         self._capsys = capsys
 
-    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float) -> Evidence:
-        self.asked.append((desired, scope, seconds))
+    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float, single_gpus: bool) -> Evidence:
+        self.asked.append((desired, scope, seconds, single_gpus))
         return self.evidence if scope == "full" else healthy.cheap(self.evidence)
 
     def choose(self, _host: t.Any, wanted: t.Mapping[str, t.Any]) -> t.Tuple[t.Any, t.Any]:
@@ -168,9 +169,9 @@ def test_a_broken_node_says_what_is_broken(node: Node) -> None:
 @pytest.mark.parametrize("scope", ["host", "fact"])
 def test_only_a_full_look_can_verify(node: Node, scope: str) -> None:
     node.mark_golden()
-    result = node.verify(scope=scope, timeout=7)
+    result = node.verify(scope=scope, timeout=7, single_gpus=True)
     assert (result["golden"], result["verified"]) == (False, False)
-    assert node.asked == [(WANTED, scope, 7.0)]
+    assert node.asked == [(WANTED, scope, 7.0, True)]
 
 
 def platform_finding(result: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
@@ -293,8 +294,9 @@ def reloads(node: Node, monkeypatch: pytest.MonkeyPatch) -> t.List[t.Sequence[st
     """The ways for which a reload was made; each container keeps its GPUs."""
     made: t.List[t.Sequence[str]] = []
 
-    def looks(_host: t.Any, image: t.Any, ways: t.Sequence[str]) -> t.Any:
+    def looks(_host: t.Any, image: t.Any, ways: t.Sequence[str], how: t.Any) -> t.Any:
         assert image == WANTED.lock["image"]
+        assert how == manner(WANTED, NODE.device_nodes)
         made.append(tuple(ways))
         kept = Reading(DeviceAnswers(("/dev/nvidia0",), ()))
         return {way: Reading(ReloadLook(way, before=kept, after=kept)) for way in ways}

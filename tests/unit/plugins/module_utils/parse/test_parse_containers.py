@@ -22,7 +22,11 @@ from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
 INFO = fixtures.text("docker_info-26.1.5-debian13.json")
 INSIDE = fixtures.text("container-sh-debian13.txt")
-CUDA_LINE = '{"code": 0, "error": null, "devices": 1, "library": "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03"}'
+UUID = "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0"
+CUDA_LINE = (
+    '{"code": 0, "error": null, "devices": 1, "library": "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03", '
+    '"uuids": "%s"}' % UUID
+)
 
 
 def section(name: str) -> str:
@@ -108,7 +112,10 @@ def test_what_a_healthy_container_says():
     assert inside.smi.value.gpus == (Gpu(0, "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0", "NVIDIA A10", "0000:17:00.0"),)
     assert inside.libraries.value["libcuda.so.1"].version == "580.159.03"
     assert DeviceNode("/dev/nvidiactl", 0o666, 0, 0, 195, 255) in inside.device_nodes.value
-    assert inside.cuda.value == CudaInit(0, devices=1, library="/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03")
+    assert inside.cuda.value == CudaInit(
+        0, devices=1, library="/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03", uuids=(UUID,)
+    )
+    assert inside.confinement.value == "unconfined"
 
 
 def test_ld_library_path_comes_before_the_cache():
@@ -152,7 +159,10 @@ def test_an_image_that_cannot_tell_is_unknown():
         .replace("%s rc 0" % container.MARK, "%s rc 127" % container.MARK)
         .replace(section("cuda"), "%s no_cuda\n" % container.MARK)
     ).value
-    assert inside.smi.error == "nvidia-smi ended with code 127: sh: 1: nvidia-smi: not found"
+    assert inside.smi.error == (
+        "nvidia-smi is in the container and does not start there, as in an image without glibc: sh: 1: nvidia-smi: "
+        "not found"
+    )
     assert inside.libraries.error.startswith("the libraries in the container could not be listed")
     assert inside.device_nodes.error.startswith("the device nodes in the container could not be listed")
     assert "image.cuda_command" in inside.cuda.error
@@ -184,9 +194,6 @@ def test_cuda():
         "the CUDA call gave no answer and ended with code 139: Segmentation fault"
     )
     assert not cuda.parse('{"code": "0"}', "", 0).known
-
-
-UUID = "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0"
 
 
 @pytest.mark.parametrize("word", ["ERR!", "[N/A]", "", "GPU-0"])

@@ -84,13 +84,14 @@ def test_the_module_on_disk():
     assert reading.value.flavour == "open"
 
 
-def test_the_lines_of_modprobe_d_that_keep_a_module_out():
+def test_the_lines_of_modprobe_d_that_keep_a_module_out_or_set_its_options():
     text = (
         "# blacklist nvidia\n  blacklist nvidia # by hand\noptions nvidia NVreg_X=1\n"
         "install nvidia-uvm \\\n  /bin/false\nalias nvidia off\nalias\n"
     )
     assert list(modprobe_d.parse("/etc/modprobe.d/x.conf", text)) == [
         ModprobeLine("/etc/modprobe.d/x.conf", 2, "blacklist", "nvidia", "# by hand"),
+        ModprobeLine("/etc/modprobe.d/x.conf", 3, "options", "nvidia", "NVreg_X=1"),
         ModprobeLine("/etc/modprobe.d/x.conf", 4, "install", "nvidia_uvm", "/bin/false"),
         ModprobeLine("/etc/modprobe.d/x.conf", 6, "alias", "nvidia", "off"),
     ]

@@ -127,8 +127,11 @@ def test_nvml_without_nvidia_ml_py(tmp_path):
 class Library:
     """A libcuda."""
 
-    def __init__(self, init: int, count: int = 0) -> None:
+    def __init__(self, init: int, count: int = 0, without: t.Collection[str] = ()) -> None:
         self.init, self.count = init, count
+        # Functions that a driver of long ago does not have, as ctypes tells it.
+        for name in {"cuDeviceGetUuid", "cuDeviceGetUuid_v2"} - set(without):
+            setattr(self, name, self._uuid)
 
     def cuInit(self, _flags):  # noqa: N802
         return self.init
@@ -137,11 +140,36 @@ class Library:
         pointer._obj.value = self.count
         return 0
 
+    def cuDeviceGet(self, pointer, number):  # noqa: N802
+        pointer._obj.value = 40 + number  # a handle need not be the number
+        return 0
+
+    def _uuid(self, pointer, device):
+        pointer._obj[:] = bytes(range(15)) + bytes([device.value])
+        return 0 if device.value < 48 else 101
+
     def cuGetErrorName(self, code, pointer):  # noqa: N802
         if code != 802:
             return 1
         pointer._obj.value = b"CUDA_ERROR_SYSTEM_NOT_READY"
         return 0
+
+
+@pytest.mark.parametrize(
+    ("library", "last"),
+    [
+        (Library(0, 8), "GPU-00010203-0405-0607-0809-0a0b0c0d0e2f"),
+        (Library(0, 1, ["cuDeviceGetUuid_v2"]), "GPU-00010203-0405-0607-0809-0a0b0c0d0e28"),
+        (Library(0, 1, ["cuDeviceGetUuid_v2", "cuDeviceGetUuid"]), None),
+        (Library(0, 9), None),  # it does not tell one of them
+        (Library(802), None),
+    ],
+)
+def test_cuda_names_all_devices_or_none(library, last, monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    found = cuda_answer.parse(json.dumps(cuda.ask()), "", 0).value.uuids
+    assert (found[-1] if found else None) == last
+    assert found is None or len(set(found)) == library.count
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import DeviceNode, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import container as container_text
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, docker
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import host as host_module
@@ -56,7 +57,7 @@ def test_the_image_is_named_by_its_digest_alone():
 def test_where_tenants_do_not_trust_each_other_the_runtime_is_asked_by_a_mount(way, asked):
     """No variable says it: it would count for nothing, and a probe that asks by it would see no GPU."""
     node = recorded.Node()
-    container.container(Budget(node, 60), IMAGE, way, by_mount=True)
+    container.container(Budget(node, 60), IMAGE, way, container.Manner(by_mount=True))
     words = " ".join(node.ran[0][0].argv)
     assert ("--runtime nvidia --volume /dev/null:/var/run/nvidia-container-devices/all" in words) is asked
     assert "NVIDIA_VISIBLE_DEVICES" not in words
@@ -77,13 +78,82 @@ def test_how_it_is_started(way, words):
     argv = list(command.argv)
     assert argv[:3] == ["docker", "--host", "unix:///var/run/docker.sock"]
     assert {"--rm", "--pull=never"} <= set(argv)
-    assert argv[argv.index("--network") + 1] == "none"
-    assert argv[argv.index("--log-driver") + 1] == "none"
     assert " ".join(words) in " ".join(argv)
     image = argv.index(docker.pinned(IMAGE))
     assert argv[image + 1 : image + 4] == ["-c", SCRIPT, "goldennode"]
     assert argv[-2:] == ["/check", "-v"]
     assert not unprivileged
+
+
+def started(nodes: t.Sequence[DeviceNode] = (), **arguments: t.Any) -> t.List[str]:
+    """The words of the docker client, those of the container's own program left out."""
+    node = recorded.Node()
+    how = container.manner(None, Reading(tuple(nodes)))
+    container.container(Budget(node, 60), IMAGE, "runtime", how, **arguments)
+    [(command, _unprivileged, _groups)] = node.ran
+    return list(command.argv[: command.argv.index(docker.pinned(IMAGE))])
+
+
+def test_it_has_no_more_rights_than_a_hardened_workload():
+    argv = started()
+    for option, value in (
+        ("--network", "none"),
+        ("--cap-drop", "ALL"),
+        ("--security-opt", "no-new-privileges"),
+        ("--user", "65534:65534"),
+        ("--pids-limit", "256"),
+        ("--tmpfs", "/tmp"),
+        ("--workdir", "/"),
+        ("--log-driver", "none"),
+    ):
+        assert argv[argv.index(option) + 1] == value
+    assert "--read-only" in argv
+    assert "--pull=never" in argv
+    given = " ".join(argv)
+    for never in (
+        "--privileged",
+        "--cap-add",
+        "--volume",
+        "-v ",
+        "--mount",
+        "unconfined",
+        "label=",
+        "--pid ",
+        "--pid=",
+        "--ipc",
+    ):
+        assert never not in given
+    assert argv.count("--security-opt") == 1
+    assert "--group-add" not in argv
+
+
+def device(path: str, mode: int, gid: int) -> DeviceNode:
+    return DeviceNode(path, mode, 0, gid, 195, 0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "groups"),
+    [
+        ([("/dev/nvidia0", 0o660, 44), ("/dev/nvidiactl", 0o660, 44), ("/dev/nvidia-uvm", 0o660, 44)], ["44"]),
+        ([("/dev/nvidia0", 0o660, 44), ("/dev/nvidia-uvm", 0o660, 39)], ["39", "44"]),
+        ([("/dev/nvidia0", 0o666, 44), ("/dev/nvidia-uvm", 0o666, 44)], []),  # no group that nobody needs
+        ([("/dev/nvidia0", 0o660, 0)], []),  # never root's, which opens more
+        ([("/dev/nvidia-caps/nvidia-cap1", 0o400, 44)], []),
+        ([("/dev/nvidia-caps-imex-channels/channel0", 0o600, 44)], []),
+    ],
+)
+def test_it_is_in_the_groups_that_open_the_nodes_and_in_no_other(nodes, groups):
+    argv = started([device(*node) for node in nodes])
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "--group-add"] == groups
+
+
+@pytest.mark.parametrize("name", ["0", "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0"])
+def test_a_single_gpu_is_asked_for_by_the_same_words(name):
+    argv = started(device=name)
+    assert [word.replace(name, "all") for word in argv if "goldennode-probe" not in word] == [
+        word for word in started() if "goldennode-probe" not in word
+    ]
+    assert "NVIDIA_VISIBLE_DEVICES=" + name in argv
 
 
 def test_each_look_has_a_name_of_its_own():
@@ -164,6 +234,26 @@ def test_the_script_in_an_image_with_python(image):
     assert inside.device_nodes.known
 
 
+def test_an_nvidia_smi_that_does_not_start_is_told_from_one_that_is_not_there(image):
+    """Alpine: the file is given into the image, and its linker is not in there."""
+    add(image, "nvidia-smi", "")
+    (image / "nvidia-smi").write_text("#!/lib64/ld-none.so\n", encoding="utf-8")
+    inside = run(image)
+    assert inside.smi.error.startswith(container_text.NOT_STARTED)
+    (image / "nvidia-smi").unlink()
+    assert run(image).smi == Reading(None)
+
+
+def test_the_script_tells_what_confines_it(image):
+    """Whatever that is here: the file of the kernel's, without its end of line or zero byte."""
+    try:
+        with open("/proc/self/attr/current", encoding="ascii") as file:
+            own = file.read().rstrip("\n\0")
+    except OSError:
+        own = ""
+    assert run(image).confinement == Reading(own)
+
+
 def test_the_script_in_an_image_with_a_command_for_cuda(image):
     add(image, "check", 'echo "$*" >&2; exit 4')
     inside = run(image, "check", "two words", "x")
@@ -178,7 +268,7 @@ def test_the_script_in_an_image_that_can_nothing(image):
     add(image, "ldconfig", "echo no cache >&2; exit 1")
     inside = run(image)
     assert inside.started
-    assert "nvidia-smi" in inside.smi.error
+    assert (inside.smi.value, inside.smi.error) == (None, None)
     assert inside.libraries.error == "the libraries in the container could not be listed: no cache"
     assert "no python3" in inside.cuda.error
 

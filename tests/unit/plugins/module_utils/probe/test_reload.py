@@ -85,10 +85,13 @@ def test_the_same_containers_are_asked_before_and_after_one_reload():
 
 def test_how_they_are_started():
     node = recorded.Node()
-    reload.looks(node, IMAGE, WAYS)
+    how = container.Manner((44,), by_mount=True)
+    reload.looks(node, IMAGE, WAYS, how)
     started = [list(command.argv) for command, _unprivileged, _groups in node.ran if "--detach" in command.argv]
     assert len(started) == 2
-    for argv in started:
+    for way, argv in zip(WAYS, sorted(started, key=lambda argv: "nvidia.com/gpu=all" in argv)):
+        words = container.hardened(way, how)
+        assert argv[argv.index("--network") :][: len(words)] == words
         assert {"--rm", "--pull=never"} <= set(argv)
         assert argv[argv.index("--network") + 1] == "none"
         assert argv[argv.index("--name") + 1].startswith("goldennode-probe-")
