@@ -18,6 +18,7 @@ _LAYERS = {
     "kernel": "host_driver",
     "driver": "host_driver",
     "device_access": "device_nodes",
+    "docker": "container_runtime",
 }
 
 
@@ -35,6 +36,10 @@ def host_driver(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
 
 def device_nodes(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     return _judge("device_nodes", desired, evidence)
+
+
+def container_runtime(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
+    return _judge("container_runtime", desired, evidence)
 
 
 def policy(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

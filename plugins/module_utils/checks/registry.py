@@ -16,6 +16,7 @@ from . import (
     answers,
     boot,
     container_runtime,
+    data_root,
     device_nodes,
     fabric,
     files,
@@ -29,6 +30,7 @@ from . import (
     policy,
     secure_boot,
     units,
+    which_daemon,
 )
 
 CheckFunction = t.Callable[[Desired, Evidence, t.Optional[int]], t.Iterable[Finding]]
@@ -130,6 +132,13 @@ CHECKS: t.Tuple[Check, ...] = (
         ("docker_config",),
         interprets=("docker_config",),
     ),
+    Check("container_runtime.files", files.container_runtime, ("files",)),
+    Check(
+        "container_runtime.daemon",
+        which_daemon.daemon,
+        ("docker", "docker_socket"),
+        interprets=("docker", "docker_socket"),
+    ),
     Check("container_runtime.engine", container_runtime.engine, ("docker",), interprets=("docker",)),
     Check(
         "container_runtime.daemon_current",
@@ -137,6 +146,13 @@ CHECKS: t.Tuple[Check, ...] = (
         ("docker", "docker_config_file", "docker_record", "units"),
     ),
     Check("container_runtime.units", units.container_runtime, ("units",)),
+    Check(
+        "container_runtime.data_root",
+        data_root.data_root,
+        ("docker", "docker_root"),
+        interprets=("docker", "docker_root"),
+    ),
+    Check("container_runtime.clients", which_daemon.clients, ("docker_clients",), required=False),
     Check("container_runtime.cdi_spec", container_runtime.cdi_spec, ("cdi_specs",)),
     Check("container_runtime.injection", container_runtime.injection, ("containers",)),
     Check("image.present", image.present, ("image_digests",)),
