@@ -413,9 +413,9 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     for source in lock["sources"]:
         text = HEADER + deb822(source, architecture(lock["platform"]))
         yield _file(source_path(source["name"]), "packages", text)
+    packages += _docker_extras(lock)
     pins = "\n".join(
-        "Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair
-        for pair in packages + _docker_pins(lock) + _driver_pins(lock)
+        "Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages + _driver_pins(lock)
     )
     pins += _OTHER_REVISIONS % (" ".join(DRIVER_GLOBS), lock["driver"]["version"])
     if settings["kernel"]["kernel_pin"]:
@@ -432,7 +432,7 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     )
 
 
-def _docker_pins(lock: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, str]]:
+def _docker_extras(lock: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, str]]:
     """What runs a rootless engine is built with the engine, and nothing that a lock names asks for it: where somebody
     has installed it, it moves along.
     """

@@ -60,7 +60,11 @@ def trouble(image: str, registry: str, login: t.Optional[Login], rc: int, words:
     """
     said = " ".join(words.split()) or "it said nothing, rc %d" % rc
     if rc in (124, 137) and not words.strip():
-        return "%s was not pulled within %d s. Look at the node's way to %s, and run again." % (image, seconds, registry)
+        return "%s was not pulled within %d s. Look at the node's way to %s, and run again." % (
+            image,
+            seconds,
+            registry,
+        )
     # Too many requests come first: Docker Hub tells those who are not logged in to do so.
     if _TOO_MANY.search(said):
         advice = "Try later" if login else "Try later, or set docker_registries for %s: a login may do more" % registry

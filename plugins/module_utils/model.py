@@ -425,8 +425,8 @@ class SocketListener:
 class DockerClient:
     """What makes the ``docker`` command of ``user`` ask a daemon that it names itself. "" is every user of the node.
 
-    ``by``: ``context``, ``DOCKER_CONTEXT`` or ``DOCKER_HOST``; ``value`` is the context or the address, ``endpoint`` the
-    address behind it, "" where that is not known; ``file`` is where it stands.
+    ``by``: ``context``, ``DOCKER_CONTEXT`` or ``DOCKER_HOST``; ``value`` is the context or the address, ``endpoint``
+    the address behind it, "" where that is not known; ``file`` is where it stands.
     """
 
     user: str

@@ -60,14 +60,15 @@ def _link(wanted: str, there: DockerRoot) -> Finding:
 
 
 def _elsewhere(there: DockerRoot) -> Finding:
-    left = ", ".join("%d %s" % (count, kind) for kind, count in sorted(there.left.items()))
-    consent = " It needs docker_allow_data_root_change=true, as there are %s in %s." % (left, there.path) if left else ""
+    left = ", ".join("%s: %d" % pair for pair in sorted(there.left.items()))
+    consent = " It needs docker_allow_data_root_change=true, as %s holds %s." % (there.path, left) if left else ""
     return failed(
         there.path,
         expected=there.wanted,
         actual=there.path,
         cause="Docker keeps its data in %s, and docker_data_root is %s." % (there.path, there.wanted),
-        fix="%s%s It restarts Docker, which needs docker_allow_restart=true while containers run." % (RUN_SITE, consent),
+        fix="%s%s It restarts Docker, which needs docker_allow_restart=true while containers run."
+        % (RUN_SITE, consent),
         repair="roles",
     )
 

@@ -122,7 +122,7 @@ def test_what_would_stay_behind_is_told_in_words():
     evidence = healthy.known(NODE, docker_root=root)
     assert derived("docker_root_wanted", evidence, wanted=wanted) == "/srv/docker"
     assert derived("docker_moves", evidence, wanted=wanted)
-    assert derived("docker_left", evidence, wanted=wanted) == "2 containers, 1 volumes"
+    assert derived("docker_left", evidence, wanted=wanted) == "containers: 2, volumes: 1"
     assert derived("docker_root_wanted") == ""
     unread = dataclasses.replace(NODE, docker_root=Reading.unknown("no answer"))
     assert not derived("docker_moves", unread)

@@ -28,9 +28,7 @@ SECONDS = 3.0
 LIMIT = 1024 * 1024
 
 SHELL_FILES = (".profile", ".bash_profile", ".bash_login", ".bashrc", ".zshenv", ".zprofile", ".zshrc")
-_ASSIGNMENT = re.compile(
-    r"^[ \t]*(?:export[ \t]+)?(DOCKER_HOST|DOCKER_CONTEXT)=[\"']?([^\"'\s;#]+)", re.MULTILINE
-)
+_ASSIGNMENT = re.compile(r"^[ \t]*(?:export[ \t]+)?(DOCKER_HOST|DOCKER_CONTEXT)=[\"']?([^\"'\s;#]+)", re.MULTILINE)
 
 Found = t.List[t.Dict[str, str]]
 
@@ -118,7 +116,7 @@ def endpoint(folder: str, context: str) -> str:
 
 def assignments(path: str) -> Found:
     """Lines of a shell, or of /etc/environment, that name another daemon. Of several the last one counts."""
-    last = {name: value for name, value in _ASSIGNMENT.findall(_read(path) or "")}
+    last = dict(_ASSIGNMENT.findall(_read(path) or ""))
     return [
         {"by": name, "value": value, "endpoint": value if name == "DOCKER_HOST" else "", "file": path}
         for name, value in sorted(last.items())
