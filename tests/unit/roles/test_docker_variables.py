@@ -11,9 +11,7 @@ import typing as t
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-from ansible_collections.goldennode.gpu.plugins.filter import file_changes, package_changes
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Evidence, Package, Reading, to_plain
 from ansible_collections.goldennode.gpu.tests.unit import actions, healthy
 
@@ -28,17 +26,12 @@ NODE = healthy.evidence("a10", WANTED)
 
 
 def derived(name: str, evidence: Evidence = NODE, **registered: t.Any) -> t.Any:
-    loader = DataLoader()
-    variables = actions.trusted(loader.load_from_file(str(VARIABLES)))
+    variables = actions.trusted(DataLoader().load_from_file(str(VARIABLES)))
     variables["__goldennode_desired"] = to_plain(registered.pop("wanted", WANTED))
     variables["__goldennode_look"] = {"evidence": to_plain(evidence)}
     variables["docker_registries"] = []
     variables.update(registered)
-    templar = Templar(loader=loader, variables=variables)
-    for plugin in (file_changes, package_changes):  # found by name only where Ansible loads the collection
-        for short, function in plugin.FilterModule().filters().items():
-            templar._engine.environment.filters["goldennode.gpu." + short] = function
-    return templar.template(variables[name])
+    return actions.with_filters(variables).template(variables[name])
 
 
 def having(evidence: Evidence, gone: t.Sequence[str] = (), **versions: str) -> Evidence:
