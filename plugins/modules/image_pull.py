@@ -71,7 +71,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 import tempfile
 import typing as t
 
@@ -141,7 +140,7 @@ def _run(
 
 
 def _stop(_number: int, _frame: t.Any) -> None:
-    sys.exit("stopped by a signal")  # and not at once, so that the login is removed
+    raise SystemExit("stopped by a signal")  # and not at once, so that the login is removed
 
 
 def main() -> None:
