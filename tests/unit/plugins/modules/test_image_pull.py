@@ -183,8 +183,7 @@ def test_a_run_that_is_stopped_takes_its_login_along(play, number, tmp_path):
         "    image_pull.main()\n"
     ) % (str(play.run), {"image": IMAGE, "registry": "registry.example:5000", **LOGIN})
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )  # fmt: skip
     try:
         end = time.monotonic() + 30
@@ -196,7 +195,7 @@ def test_a_run_that_is_stopped_takes_its_login_along(play, number, tmp_path):
         assert play.left() == []
     finally:
         process.kill()
-        process.communicate()
+        process.wait(10)
 
 
 def test_check_mode_pulls_nothing(play, ask):
