@@ -182,9 +182,10 @@ def test_a_run_that_is_stopped_takes_its_login_along(play, number, tmp_path):
         "with patch_module_args(%r):\n"
         "    image_pull.main()\n"
     ) % (str(play.run), {"image": IMAGE, "registry": "registry.example:5000", **LOGIN})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )  # fmt: skip
+        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     try:
         end = time.monotonic() + 30
         while not (tmp_path / "pulling").exists() and time.monotonic() < end and process.poll() is None:
