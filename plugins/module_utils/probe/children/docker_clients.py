@@ -29,6 +29,8 @@ LIMIT = 1024 * 1024
 
 SHELL_FILES = (".profile", ".bash_profile", ".bash_login", ".bashrc", ".zshenv", ".zprofile", ".zshrc")
 _ASSIGNMENT = re.compile(r"^[ \t]*(?:export[ \t]+)?(DOCKER_HOST|DOCKER_CONTEXT)=[\"']?([^\"'\s;#]+)", re.MULTILINE)
+#: User and password in front of a host: what is printed is kept in a capture, too.
+_USER = re.compile(r"(?<=://)[^/\s]*@")
 
 Found = t.List[t.Dict[str, str]]
 
@@ -111,12 +113,12 @@ def endpoint(folder: str, context: str) -> str:
         address = plain["Endpoints"]["docker"]["Host"]
     except (ValueError, KeyError, TypeError):
         return ""
-    return address if isinstance(address, str) else ""
+    return _USER.sub("", address) if isinstance(address, str) else ""
 
 
 def assignments(path: str) -> Found:
     """Lines of a shell, or of /etc/environment, that name another daemon. Of several the last one counts."""
-    last = dict(_ASSIGNMENT.findall(_read(path) or ""))
+    last = {name: _USER.sub("", value) for name, value in _ASSIGNMENT.findall(_read(path) or "")}
     return [
         {"by": name, "value": value, "endpoint": value if name == "DOCKER_HOST" else "", "file": path}
         for name, value in sorted(last.items())

@@ -179,6 +179,7 @@ def test_what_all_users_share(tmp_path: pathlib.Path) -> None:
 
 def test_no_login_is_ever_printed(home: pathlib.Path, monkeypatch: t.Any, capsys: t.Any) -> None:
     config(home, currentContext="lab", credsStore="pass")
+    describe(home, "lab", {"Endpoints": {"docker": {"Host": "ssh://alice:s3cr3t@lab.example"}}})
     (home / ".bashrc").write_text("export DOCKER_HOST=tcp://alice:s3cr3t@host:1\n")
     account = pwd.getpwuid(os.getuid())
     monkeypatch.setattr(pwd, "getpwnam", lambda _name: _at(account, home))
@@ -186,6 +187,7 @@ def test_no_login_is_ever_printed(home: pathlib.Path, monkeypatch: t.Any, capsys
     docker_clients.main()
     said = capsys.readouterr().out
     assert SECRET not in said
+    assert "s3cr3t" not in said
     found = clients_parser.parse(said, "", 0, ["alice"])
     assert found.value is not None
     assert found.value.settings[-1] == DockerClient(
