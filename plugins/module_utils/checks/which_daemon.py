@@ -172,10 +172,10 @@ def clients(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
 
 
 def _elsewhere(client: DockerClient) -> Finding:
-    shown = client.value if client.by == "context" else "%s=%s" % (client.by, client.value)
     if client.by == "context":
         shown, fix = "context %s" % client.value, "As %s: docker context use default." % _who(client.user)
     else:
+        shown = "%s=%s" % (client.by, client.value)
         fix = "Take the line out of %s, and log in anew." % client.file
     if client.endpoint and client.endpoint != client.value:
         shown += " (%s)" % client.endpoint
