@@ -60,15 +60,19 @@ molecule: setup  ## Molecule: a scenario for each role, and one for the whole po
 	@$(RUN_TESTS) molecule
 
 .PHONY: test-slow
-test-slow: setup  ## What is too slow for every change: real packages, a real reboot, killed runs, units on every Python
+test-slow: setup  ## What is too slow for every change: the next two, more killed runs, units on every Python
 	@$(RUN_TESTS) slow
 
+.PHONY: test-packages
+test-packages: setup  ## Package managers that fail, wait and are interrupted, and Ubuntu's packages, on simulated nodes
+	@$(RUN_TESTS) packages
+
 .PHONY: test-real
-test-real: setup  ## Of these only the real packages and the real reboot (tests/real/README.md)
+test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 	@$(RUN_TESTS) real
 
 .PHONY: test-ci
-test-ci: setup  ## What continuous integration runs: test, and test-real when what it covers has changed
+test-ci: setup  ## What continuous integration runs: test, and of the two above what covers something that has changed
 	@$(RUN_TESTS) --ci
 
 .PHONY: bench

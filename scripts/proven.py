@@ -1,23 +1,22 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the real tests have passed on what they cover as it is now.
+"""Whether tests that take too long for every change have passed on what they cover as it is now.
 
-They take too long for every change. A run that passes writes a digest of all that it covers to tests/real/proven.txt,
-which is committed; where the digest is another one, they are due.
+A run that passes writes a digest of all that it covers to its record, which is committed; where the digest is another
+one, the tests are due.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import typing as t
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = "tests/real/proven.txt"
-
-#: What a real run goes through and nothing else proves on real packages or a real boot.
-COVERED = (
+#: How packages, kernel, initramfs and boot loader are changed, and what they are asked.
+_PACKAGES = (
     "roles/bundle/**/*.yml",
     "roles/driver/tasks/install.yml",
     "roles/driver/vars/*.yml",
@@ -51,39 +50,50 @@ COVERED = (
     "plugins/module_utils/probe/packages.py",
     "plugins/module_utils/probe/sources.py",
     "plugins/module_utils/probe/children/initramfs.py",
-    "tests/real/**/*.py",
-    "tests/real/**/*.yml",
-    "tests/real/node/*",
 )
 
 
-def files(root: Path = ROOT) -> t.List[Path]:
-    """Every covered file.
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """``path`` holds the digest, below the root. ``covered``: patterns of what the tests go through."""
 
-    :raises RuntimeError: when a pattern finds none: it names something that has moved
-    """
-    found = set()
-    for pattern in COVERED:
-        matching = [path for path in root.glob(pattern) if path.is_file()]
-        if not matching:
-            raise RuntimeError("scripts/proven.py covers %s, and there is no such file" % pattern)
-        found.update(matching)
-    return sorted(found)
+    path: str
+    covered: t.Tuple[str, ...]
+
+    def files(self, root: Path = ROOT) -> t.List[Path]:
+        """Every covered file.
+
+        :raises RuntimeError: when a pattern finds none: it names something that has moved
+        """
+        found = set()
+        for pattern in self.covered:
+            matching = [path for path in root.glob(pattern) if path.is_file()]
+            if not matching:
+                raise RuntimeError("scripts/proven.py covers %s, and there is no such file" % pattern)
+            found.update(matching)
+        return sorted(found)
+
+    def digest(self, root: Path = ROOT) -> str:
+        total = hashlib.sha256()
+        for path in self.files(root):
+            total.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+        return "sha256:" + total.hexdigest()
+
+    def is_proven(self, root: Path = ROOT) -> bool:
+        record = root / self.path
+        return record.exists() and self.digest(root) in record.read_text().split()
+
+    def write(self, words: str, root: Path = ROOT) -> None:
+        """:arg words: what is to be remembered of the run that passed, in one line"""
+        text = "# Written by a run that passed whole, for the files that scripts/proven.py names.\n# %s\n%s\n"
+        (root / self.path).write_text(text % (words, self.digest(root)))
 
 
-def digest(root: Path = ROOT) -> str:
-    total = hashlib.sha256()
-    for path in files(root):
-        total.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return "sha256:" + total.hexdigest()
+#: Real packages and a real boot (make test-real).
+REAL = Record("tests/real/proven.txt", (*_PACKAGES, "tests/real/**/*.py", "tests/real/**/*.yml", "tests/real/node/*"))
 
-
-def is_proven(root: Path = ROOT) -> bool:
-    record = root / RECORD
-    return record.exists() and digest(root) in record.read_text().split()
-
-
-def record(words: str, root: Path = ROOT) -> None:
-    """:arg words: what is to be remembered of the run that passed, in one line"""
-    text = "# Written by a real run that passed (make test-real), for the files in scripts/proven.py.\n# %s\n%s\n"
-    (root / RECORD).write_text(text % (words, digest(root)))
+#: Package managers that fail, wait and are interrupted, on simulated nodes (make test-packages).
+PACKAGES = Record(
+    "tests/pool/proven.txt",
+    (*_PACKAGES, "tests/pool/test_packages.py", "tests/pool/test_ubuntu.py"),
+)

@@ -41,6 +41,8 @@ class Part:
     junit: t.Optional[str] = None
     limit: int = 600
     variables: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: Where it is remembered that the part has passed on what it covers; such a part is not run for every change.
+    record: t.Optional[proven.Record] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +55,10 @@ class Result:
     remark: str = ""
 
 
-def _pytest(name: str, *arguments: str, limit: int) -> Part:
+def _pytest(name: str, *arguments: str, limit: int, record: t.Optional[proven.Record] = None) -> Part:
     command = (str(BIN / "python"), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml")
     results = str(JUNIT / name / "results.xml")
-    return Part(name, (*command, results, *arguments), name, limit, {"PYTHONPATH": str(COLLECTIONS)})
+    return Part(name, (*command, results, *arguments), name, limit, {"PYTHONPATH": str(COLLECTIONS)}, record)
 
 
 def _tool(name: str, *command: str) -> Part:
@@ -72,11 +74,13 @@ def _scenario(name: str) -> Part:
     return Part("molecule-" + name, command, junit="molecule/" + name, limit=1200)
 
 
-#: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
-REAL = _pytest("real", "tests/real", limit=2400)
-
-#: A run on nodes waits for a good part of its time. Each worker has nodes of its own (tests/pool/conftest.py).
+#: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py).
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadgroup")
+
+#: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
+REAL = _pytest("real", "tests/real", limit=2400, record=proven.REAL)
+
+PACKAGES = _pytest("packages", "tests/pool", "-m", "packages", *SIDE_BY_SIDE, limit=3600, record=proven.PACKAGES)
 
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "lint": (
@@ -90,24 +94,28 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "sanity": (Part("sanity", ("scripts/ansible_test.sh", "sanity"), junit="sanity", limit=1200),),
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1800),),
-    "pool": (_pytest("pool", "tests/pool", "-m", "not slow", *SIDE_BY_SIDE, limit=3600),),
+    "pool": (_pytest("pool", "tests/pool", "-m", "not slow and not packages", *SIDE_BY_SIDE, limit=3600),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
+    "packages": (PACKAGES,),
     "real": (REAL,),
     "slow": (
         REAL,
+        PACKAGES,
         _pytest("pool-slow", "tests/pool", "-m", "slow", *SIDE_BY_SIDE, limit=3600),
         Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),
     ),
 }
-EVERYTHING = tuple(group for group in GROUPS if group not in ("real", "slow"))
+#: Where what they cover has not changed since they passed, these prove nothing new.
+RECORDED = ("packages", "real")
+EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow"))
 
 
 def main(argv: t.Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help="of %s; when none, all but real and slow" % ", ".join(GROUPS)
-    )
-    parser.add_argument("--ci", action="store_true", help="also the real tests, when what they cover has changed")
+    known = "of %s; when none, %s" % (", ".join(GROUPS), ", ".join(EVERYTHING))
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=known)
+    due = "also %s, when what they cover has changed" % " and ".join(RECORDED)
+    parser.add_argument("--ci", action="store_true", help=due)
     given = parser.parse_args(argv)
     groups = (*(given.groups or EVERYTHING), *(_due() if given.ci else ()))
     unknown = [group for group in groups if group not in GROUPS]
@@ -120,20 +128,26 @@ def main(argv: t.Sequence[str]) -> int:
     return 1 if any(result.failed for result in results) else 0
 
 
-def _due() -> t.Tuple[str, ...]:
-    if not proven.is_proven():
-        return ("real",)
-    print("the real tests have passed on what they cover as it is now (%s)" % proven.RECORD, flush=True)
-    return ()
+def _due() -> t.List[str]:
+    due = []
+    for group in RECORDED:
+        records = [part.record for part in GROUPS[group] if part.record]
+        if all(record.is_proven() for record in records):
+            paths = ", ".join(record.path for record in records)
+            print("%s: passed on all that it covers as it is now (%s)" % (group, paths), flush=True)
+        else:
+            due.append(group)
+    return due
 
 
 def _remember(results: t.Sequence[Result]) -> None:
-    """That the real tests have passed, all of them."""
+    """Of each part with a record that it has passed, all of it."""
     for result in results:
-        if result.part == REAL and not result.failed and not result.skipped and not proven.is_proven():
+        record = result.part.record
+        if record and not result.failed and not result.skipped and not record.is_proven():
             words = "%d tests passed in %.0f s on %d processors, %s"
-            proven.record(words % (result.passed, result.seconds, os.cpu_count() or 0, time.strftime("%Y-%m-%d")))
-            print("%s is new: commit it" % proven.RECORD, file=sys.stderr, flush=True)
+            record.write(words % (result.passed, result.seconds, os.cpu_count() or 0, time.strftime("%Y-%m-%d")))
+            print("%s is new: commit it" % record.path, file=sys.stderr, flush=True)
 
 
 def run(part: Part) -> Result:

@@ -93,7 +93,12 @@ class _Preparation:
             return {}
         today = datetime.date.today()
         for platform in bundle.platforms.values():
-            self.problems += compat.problems(platform, cdi=settings["toolkit"]["toolkit_cdi"])
+            self.problems += compat.problems(
+                platform,
+                today,
+                cdi=settings["toolkit"]["toolkit_cdi"],
+                cdi_gids=settings["toolkit"]["toolkit_cdi_additional_gids"],
+            )
             self.problems += source_keys.problems(platform, today)
             known = compat.warnings(platform, today) + source_keys.warnings(platform)
             self.warnings += ["%s: %s" % (platform.platform, warning) for warning in known]

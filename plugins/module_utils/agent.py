@@ -20,10 +20,9 @@ import typing as t
 
 from . import docker_record
 from . import mark as marks
-from .checks import container_runtime
 from .checks.wanted import setting
 from .mark import GOLDEN, REVOKED, LockBusy, MarkRefused, State
-from .model import SCHEMA, Desired, Evidence, Verdict, to_plain
+from .model import SCHEMA, Evidence, Verdict, to_plain
 from .probe import docker
 from .probe.host import Host, LocalHost
 from .probe.look import look
@@ -93,7 +92,7 @@ def verify(state: State, host: Host, at_boot: bool) -> t.Tuple[bool, str]:
         golden, said = _settle(state, stored.value, verdict, evidence)
         state.put_last(_last(verdict, golden, said))
         if golden:
-            _remember_docker(state, desired, evidence)
+            state.put_docker(docker_record.of_verified(desired, evidence))
         return golden, said
 
 
@@ -110,15 +109,6 @@ def _settle(state: State, stored: marks.Stored, verdict: Verdict, evidence: Evid
         return False, "not golden: %s%s" % (reason, " Fix: %s" % first.fix if first and first.fix else "")
     not_proven = "; not proven: %s" % ", ".join(verdict.not_proven) if verdict.not_proven else ""
     return True, "golden: %s%s" % ("the mark was given back" if change.changed else "the mark stays", not_proven)
-
-
-def _remember_docker(state: State, desired: Desired, evidence: Evidence) -> None:
-    """A boot starts Docker anew. What was just verified is in force in this start of it, also after the owner of
-    daemon.json changes something of his own.
-    """
-    unit = (evidence.units.value or {}).get(container_runtime.DOCKER)
-    if unit is not None and unit.invocation:
-        state.put_docker(docker_record.fingerprint(unit.invocation, desired.daemon))
 
 
 def _last(verdict: Verdict, golden: bool, said: str) -> t.Dict[str, t.Any]:

@@ -11,6 +11,7 @@ What cannot work *together* is judged in ``compat``; here it is only whether eac
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import difflib
 import hashlib
 import json
@@ -112,8 +113,17 @@ class FabricManager:
 
 
 @dataclasses.dataclass(frozen=True)
+class Waiver:
+    """Why a toolkit with known holes may be used all the same, and until which day (as YYYY-MM-DD)."""
+
+    reason: str
+    until: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Toolkit:
     version: str
+    waiver: t.Optional[Waiver] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,7 +170,10 @@ class PlatformBundle:
     @property
     def digest(self) -> str:
         """Digest of all of it, keys included: a lock made from another bundle is known by this."""
-        return digest_of(to_plain(self))
+        seen = to_plain(self)
+        if self.toolkit.waiver is None:  # locks are older than waivers
+            del seen["toolkit"]["waiver"]
+        return digest_of(seen)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,7 +231,10 @@ _AXES: t.Dict[str, t.Dict[str, _Field]] = {
         "source": _Field(False, choices=("nvidia", "distro")),
     },
     "fabric_manager": {"version": _Field(True, _VERSION_DRIVER, "580.159.03")},
-    "toolkit": {"version": _Field(True, _VERSION_THREE, "1.20.1")},
+    "toolkit": {
+        "version": _Field(True, _VERSION_THREE, "1.20.1"),
+        "waiver": _Field(False),
+    },  # which has keys of its own
     "docker": {
         "version": _Field(True, _VERSION_THREE, "29.1.3"),
         "source": _Field(False, choices=("docker-ce", "distro")),
@@ -235,6 +251,10 @@ _AXES: t.Dict[str, t.Dict[str, _Field]] = {
     "python": {"nvidia_ml_py": _Field(True, r"\d+(\.\d+)+", "13.615.71")},
 }
 _OPTIONAL_AXES = ("fabric_manager",)
+_WAIVER: t.Dict[str, _Field] = {
+    "reason": _Field(True, r"(?s).*\S.*", "driver 550 of the pool does not work with a newer one"),
+    "until": _Field(True, r"\d{4}-\d{2}-\d{2}", "2027-03-31"),
+}
 _KINDS: t.Dict[str, t.Type[t.Any]] = {
     "kernel": Kernel,
     "driver": Driver,
@@ -341,16 +361,38 @@ class _Reader:
 
     def _axis(self, axis: str, path: str, data: t.Any) -> t.Any:
         """One axis as its dataclass, or None when something in it is wrong."""
+        waiver = None
+        before = len(self.problems)
+        if axis == "toolkit" and isinstance(data, dict) and data.get("waiver") is not None:
+            waiver = self._waiver(path + ".waiver", data["waiver"])
+            data = {key: value for key, value in data.items() if key != "waiver"}
         fields = self._fields(path, data, _AXES[axis])
         if fields is None:
             return None
-        before = len(self.problems)
+        if waiver is not None:
+            fields["waiver"] = waiver
         if axis == "kernel" and len(fields) != 1:
             fix = "Give release (what uname -r shall say) or metapackage, one of the two"
             self.problem(path, data, "does not say which kernel" if not fields else "says it twice", fix)
         if axis == "image":
             fields.setdefault("cuda", cuda_of(fields["reference"]))
         return _KINDS[axis](**fields) if len(self.problems) == before else None
+
+    def _waiver(self, path: str, data: t.Any) -> t.Optional[Waiver]:
+        """Whether its day is past, ``compat`` judges."""
+        if isinstance(data, dict) and isinstance(data.get("until"), datetime.date):
+            data = dict(data, until=data["until"].isoformat())  # YAML has read an unquoted day as one
+        fields = self._fields(path, data, _WAIVER)
+        if fields is None:
+            return None
+        try:
+            datetime.date.fromisoformat(fields["until"])
+        except ValueError:
+            self.problem(
+                path + ".until", fields["until"], "is not a day of the calendar", "Write it like this: 2027-03-31"
+            )
+            return None
+        return Waiver(**fields)
 
     def _sources(self, path: str, data: t.Any) -> t.Tuple[Source, ...]:
         if not isinstance(data, list):

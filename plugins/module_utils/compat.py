@@ -95,12 +95,28 @@ CUDA_DRIVERS: t.Dict[Numbers, str] = {
 #: Oldest driver that runs a later minor release of the same CUDA major ("minor version compatibility") [V].
 MINOR_FLOORS: t.Dict[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 
-#: Oldest toolkit without a known hole: CVE-2026-24260 [2]; the ones before it are fixed in older releases.
+#: Holes of the toolkit by which a container can get out or do harm, and the first release without each: [V] up to
+#: CVE-2025-23359, then [2]. The newest makes the floor.
+TOOLKIT_HOLES: t.Tuple[t.Tuple[str, str], ...] = (
+    ("CVE-2024-0132", "1.16.2"),
+    ("CVE-2024-0134", "1.17.0"),
+    ("CVE-2024-0135", "1.17.3"),
+    ("CVE-2025-23359", "1.17.4"),
+    ("CVE-2025-23266", "1.17.8"),
+    ("CVE-2025-23267", "1.17.8"),
+    ("CVE-2026-24260", "1.19.1"),
+)
 TOOLKIT_FLOOR = "1.19.1"
-#: From this toolkit on, specifications have CDI 0.7.0 [V], which these engines read first [V].
+#: Longest time for which a toolkit with known holes may be waived, in days: a waiver is looked at again.
+WAIVER_DAYS = 366
+
+#: The newest CDI that an engine reads: the reader that each release was built with, [V] for 0.7.0, else [2] (moby's own
+#: changes). What is newer than the last row, nobody has told us; before Docker 25 there is no CDI.
+CDI_READERS: t.Tuple[t.Tuple[str, str], ...] = (("25.0", "0.6.0"), ("26.1", "0.7.0"), ("27.4", "0.8.0"))
+CDI_DOCKER = CDI_READERS[0][0]
+#: From this toolkit on, specifications have CDI 0.7.0, for the groups of device nodes [V]; without these, and before,
+#: they have 0.6.0 at most, which every engine that reads CDI can read.
 CDI_070_TOOLKIT = "1.19.1"
-CDI_070_DOCKER = "26.1"
-CDI_DOCKER = "25.0"
 
 #: First driver of a branch that builds on a kernel, computed from the published sources of the open modules [V]; None:
 #: the branch never did. A newer kernel needs all rows up to it.
@@ -116,12 +132,14 @@ NEWEST_KERNEL = (7, 0)
 NEW_KERNEL_HINTS: t.Dict[int, str] = {580: "580.142", 595: "595.45.04"}
 
 
-def problems(bundle: PlatformBundle, cdi: bool = True) -> t.List[Problem]:
+def problems(bundle: PlatformBundle, today: datetime.date, cdi: bool = True, cdi_gids: bool = True) -> t.List[Problem]:
     """Every pair of this bundle that is known not to work.
 
     :arg cdi: whether Docker is to give GPUs out by CDI (``toolkit_cdi``)
+    :arg cdi_gids: whether specifications name the groups of device nodes (``toolkit_cdi_additional_gids``)
     """
-    found = _flavour_problems(bundle) + _cuda_problems(bundle) + _toolkit_problems(bundle, cdi)
+    found = _flavour_problems(bundle) + _cuda_problems(bundle)
+    found += _floor_problems(bundle, today) + _cdi_problems(bundle, cdi, cdi_gids)
     if bundle.kernel.release:
         found += kernel_problems(bundle, bundle.kernel.release)
     return found
@@ -130,6 +148,7 @@ def problems(bundle: PlatformBundle, cdi: bool = True) -> t.List[Problem]:
 def warnings(bundle: PlatformBundle, today: datetime.date) -> t.List[str]:
     """What works, or may work, and should be known: ends of life, what the tables do not know, compatibility modes."""
     found = [_branch_warning(bundle, today), _cuda_warning(bundle), _repository_warning(bundle)]
+    found.append(_waiver_warning(bundle))
     if bundle.kernel.release:
         found.append(kernel_warning(bundle, bundle.kernel.release))
     return [warning for warning in found if warning]
@@ -176,25 +195,85 @@ def _cuda_problems(bundle: PlatformBundle) -> t.List[Problem]:
     return [Problem("image.reference", image.reference, message, pair + why)]
 
 
-def _toolkit_problems(bundle: PlatformBundle, cdi: bool) -> t.List[Problem]:
-    toolkit, docker = bundle.toolkit.version, bundle.docker.version
-    found = []
-    if version_numbers(toolkit) < version_numbers(TOOLKIT_FLOOR):
-        message = (
-            "is older than %s and open to CVE-2026-24260, or to older holes (a container can get out)" % TOOLKIT_FLOOR
-        )
-        fix = "Use %s or newer, 1.20.1 for example, all four packages at one version" % TOOLKIT_FLOOR
-        found.append(Problem("toolkit.version", toolkit, message, fix))
-    reads_cdi = version_numbers(docker) >= version_numbers(CDI_DOCKER)
-    reads_070 = version_numbers(docker) >= version_numbers(CDI_070_DOCKER)
-    if cdi and reads_cdi and not reads_070 and version_numbers(toolkit) >= version_numbers(CDI_070_TOOLKIT):
-        message = "reads CDI, but not version 0.7.0 of it, which toolkit %s writes" % toolkit
-        fix = "Use Docker %s or newer (26.1.4 for example) with toolkit %s, or set toolkit_cdi to false" % (
-            CDI_070_DOCKER,
+def toolkit_holes(version: str) -> t.List[str]:
+    """The known holes that are open in a release of the toolkit."""
+    return [name for name, fixed in TOOLKIT_HOLES if version_numbers(version) < version_numbers(fixed)]
+
+
+def _floor_problems(bundle: PlatformBundle, today: datetime.date) -> t.List[Problem]:
+    toolkit, waiver = bundle.toolkit.version, bundle.toolkit.waiver
+    holes = toolkit_holes(toolkit)
+    newer = "Use %s or newer, 1.20.1 for example, all four packages at one version" % TOOLKIT_FLOOR
+    if not holes:
+        return []
+    if waiver is None:
+        message = "is older than %s and open to %s (a container can get out)" % (TOOLKIT_FLOOR, ", ".join(holes))
+        fix = newer + "; or say in toolkit.waiver why the pool must have it (reason) and for how long (until)"
+        return [Problem("toolkit.version", toolkit, message, fix)]
+    until = datetime.date.fromisoformat(waiver.until)
+    if until < today:
+        message = "is over, and toolkit %s is open to %s" % (toolkit, ", ".join(holes))
+        return [Problem("toolkit.waiver.until", waiver.until, message, newer + "; or give the waiver another date")]
+    if (until - today).days > WAIVER_DAYS:
+        message = "is more than %d days away: a waiver without an end in sight is none" % WAIVER_DAYS
+        fix = "Give a date up to %s" % (today + datetime.timedelta(WAIVER_DAYS)).isoformat()
+        return [Problem("toolkit.waiver.until", waiver.until, message, fix)]
+    return []
+
+
+def _waiver_warning(bundle: PlatformBundle) -> str:
+    toolkit, waiver = bundle.toolkit.version, bundle.toolkit.waiver
+    if waiver is None:
+        return ""
+    holes = toolkit_holes(toolkit)
+    if not holes:
+        return "toolkit %s: the waiver (%s) is not needed, no known hole is open; take it out" % (
             toolkit,
+            waiver.reason,
         )
-        found.append(Problem("docker.version", docker, message, fix))
-    return found
+    return "toolkit %s is open to %s, waived until %s: %s" % (toolkit, ", ".join(holes), waiver.until, waiver.reason)
+
+
+def newest_cdi(docker: str) -> t.Optional[str]:
+    """The newest CDI that this engine is known to read; None where it reads none."""
+    known = [cdi for first, cdi in CDI_READERS if version_numbers(docker) >= version_numbers(first)]
+    return known[-1] if known else None
+
+
+def reads_cdi(docker: str, schema: str) -> t.Optional[bool]:
+    """Whether an engine reads a specification of this cdiVersion; None where the table does not know."""
+    newest = newest_cdi(docker)
+    if newest is None:
+        return False
+    if not version_numbers(schema):
+        return None
+    if version_numbers(schema) <= version_numbers(newest):
+        return True
+    return None if newest == CDI_READERS[-1][1] else False
+
+
+def written_cdi(toolkit: str, gids: bool) -> str:
+    """The newest CDI that specifications of this toolkit may have."""
+    return "0.7.0" if gids and version_numbers(toolkit) >= version_numbers(CDI_070_TOOLKIT) else "0.6.0"
+
+
+def first_docker_for(schema: str) -> t.Optional[str]:
+    """The first engine that is known to read a cdiVersion."""
+    fitting = (docker for docker, cdi in CDI_READERS if version_numbers(cdi) >= version_numbers(schema))
+    return next(fitting, None)
+
+
+def _cdi_problems(bundle: PlatformBundle, cdi: bool, gids: bool) -> t.List[Problem]:
+    toolkit, docker = bundle.toolkit.version, bundle.docker.version
+    schema = written_cdi(toolkit, gids)
+    if not cdi or newest_cdi(docker) is None or reads_cdi(docker, schema) is not False:
+        return []
+    message = "reads CDI, but not version %s of it, which toolkit %s writes" % (schema, toolkit)
+    fix = (
+        "Use Docker %s or newer (26.1.4 for example) with toolkit %s, or set toolkit_cdi_additional_gids to false, with"
+        " which it writes an older one, or toolkit_cdi to false" % (first_docker_for(schema), toolkit)
+    )
+    return [Problem("docker.version", docker, message, fix)]
 
 
 def kernel_problems(bundle: PlatformBundle, release: str) -> t.List[Problem]:

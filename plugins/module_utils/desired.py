@@ -13,7 +13,7 @@ import hashlib
 import re
 import typing as t
 
-from . import docker_settings
+from . import docker_settings, toolkit_wanted
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -72,6 +72,7 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
     wanted.setdefault("golden", {})["golden_container_injections"] = list(injections(lock, settings))
     files = {file.path: file for file in _files(lock, settings, agent_sha256, agent_source)}
     daemon, units = _daemon(lock, settings), _units(lock, settings)
+    toolkit = toolkit_wanted.config(lock, settings["toolkit"])
     digest = digest_of(
         {
             "lock": lock["id"],
@@ -79,6 +80,7 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
             "files": {path: [file.sha256, file.mode] for path, file in files.items()},
             "daemon": daemon,
             "units": units,
+            "toolkit": toolkit,
         }
     )
     return Desired(
@@ -89,6 +91,7 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
         files=files,
         daemon=daemon,
         units=units,
+        toolkit=toolkit,
     )
 
 
@@ -108,6 +111,11 @@ def without_secrets(settings: Settings) -> t.Dict[str, t.Dict[str, t.Any]]:
 def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
     """Whether Docker on these nodes is to give GPUs out by CDI: it is asked for, and the engine can read it."""
     return bool(settings["toolkit"]["toolkit_cdi"]) and version_numbers(lock["docker"]["version"]) >= CDI_ENGINE
+
+
+def spec_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
+    """Whether the node is to have a CDI specification."""
+    return toolkit_wanted.spec_wanted(cdi_wanted(lock, settings), settings["toolkit"])
 
 
 def injections(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Tuple[str, ...]:
@@ -150,7 +158,7 @@ def setting_problems(settings: Settings) -> t.List[Problem]:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", name):
             where = "device_access_group" if name == access["device_access_group"] else "device_access_users"
             problems.append(Problem(where, name, "is not a name that a group or user can have", "Write it like video"))
-    return problems + _docker_problems(docker)
+    return problems + _docker_problems(docker) + toolkit_wanted.problems(settings["toolkit"])
 
 
 def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
@@ -183,6 +191,7 @@ def _platform_problems(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Lis
     if lock["package_manager"] not in _REPOSITORY_FILES:
         fix = "Use a platform of Debian or Ubuntu"
         problems.append(Problem("platform", lock["platform"], "is not supported yet: it takes packages by dnf", fix))
+    problems += toolkit_wanted.lock_problems(lock, settings["toolkit"])
     group = settings["device_access"]["device_access_group"]
     if _gid(lock, settings) is None:
         fix = "Set device_access_gid to the number that the group has on all nodes: the driver takes a number only"
@@ -244,8 +253,8 @@ def _units(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, str]:
     }
     if settings["driver"]["driver_persistenced"]:
         units["nvidia-persistenced.service"] = "active+enabled"
-    if cdi_wanted(lock, settings):
-        units["nvidia-cdi-refresh.path"] = "active+enabled"
+    if spec_wanted(lock, settings):
+        units.update(toolkit_wanted.units(lock))
     return units
 
 
@@ -266,6 +275,9 @@ def _files(
     yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
     yield _file("/etc/udev/rules.d/70-goldennode-uvm.rules", "device_access", _uvm_rules(group, mode))
     yield _file(DOCKER_PATH, "docker", HEADER + docker_settings.drop_in(settings["docker"].get("docker_data_root")))
+    if spec_wanted(lock, settings):
+        for path, content in toolkit_wanted.files(lock, settings["toolkit"]).items():
+            yield _file(path, "toolkit", HEADER + content)
     yield ManagedFile(path=AGENT_PATH, role="golden", mode=0o644, sha256=agent_sha256, source=agent_source)
     timeout = settings["golden"]["golden_look_timeout"]
     yield _file("/etc/systemd/system/goldennode-agent.service", "golden", _agent_service(timeout))
@@ -331,7 +343,8 @@ _UVM_RULE = (
 
 #: Nodes of the control device (255), of every GPU and of nvidia-uvm, before anything starts a container. Nothing
 #: depends on it, only the order is fixed: a node whose module cannot be loaded yet must still boot, with this unit
-#: failed for everybody to see.
+#: failed for everybody to see. Last the links in /dev/char: nvidia-modprobe makes them from 470.182.03 on, for nodes
+#: that it makes itself; udev never does, as the kernel announces no node of the driver's.
 _UVM_SERVICE = """\
 [Unit]
 Description=Load the NVIDIA driver and make its device nodes, before containers
@@ -349,6 +362,13 @@ ExecStart=/bin/sh -ec 'exec /usr/bin/nvidia-modprobe -c 255 \\
 ExecStart=/usr/bin/nvidia-modprobe -u -c 0
 ExecStart=/bin/chgrp %(group)s %(nodes)s
 ExecStart=/bin/chmod %(mode)s %(nodes)s
+ExecStart=/bin/sh -ec 'mkdir -p /dev/char; \\
+    for node in /dev/nvidia* /dev/nvidia-caps*/*; do \\
+        [ -c "$$node" ] || continue; \\
+        set -- $$(stat -c "%%%%t %%%%T" "$$node"); \\
+        link=/dev/char/$$((0x$$1)):$$((0x$$2)); \\
+        [ "$$link" -ef "$$node" ] || ln -sfn "../$${node#/dev/}" "$$link"; \\
+    done'
 
 [Install]
 WantedBy=multi-user.target

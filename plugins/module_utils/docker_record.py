@@ -14,7 +14,10 @@ import hashlib
 import json
 import typing as t
 
-from .model import SCHEMA
+from .model import SCHEMA, Desired, Evidence
+
+#: The unit whose starts are meant.
+UNIT = "docker.service"
 
 PATH = "/var/lib/goldennode/docker.json"
 
@@ -23,3 +26,13 @@ def fingerprint(invocation: str, settings: t.Mapping[str, t.Any]) -> t.Dict[str,
     """The record for one start of the daemon (systemd's invocation id) and the settings that were in force in it."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":")).encode("utf-8")
     return {"schema": SCHEMA, "invocation": invocation, "settings": "sha256:" + hashlib.sha256(canonical).hexdigest()}
+
+
+def of_verified(desired: Desired, evidence: Evidence) -> t.Optional[t.Dict[str, t.Any]]:
+    """The record for the start of Docker that a look has verified; None where that is not known.
+
+    A boot starts Docker anew. What was just verified is in force in this start of it, also after the owner of
+    daemon.json changes something of his own, or a tool writes it in other words.
+    """
+    unit = (evidence.units.value or {}).get(UNIT)
+    return fingerprint(unit.invocation, desired.daemon) if unit is not None and unit.invocation else None

@@ -24,8 +24,11 @@ SERVICES = ("nvidia-dcgm.service", "nvidia-persistenced.service", "nvidia-fabric
 #: Loads nvidia and nvidia-uvm and makes their nodes.
 LOADER = "goldennode-uvm.service"
 
-#: While the first is active, the second is due whenever another driver was loaded.
-_CDI_WATCH, _CDI = "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service"
+#: While the first is active, the second is due whenever another driver was loaded. Ours are there for older toolkits.
+_CDI = (
+    ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service"),
+    ("goldennode-cdi-refresh.path", "goldennode-cdi-refresh.service"),
+)
 
 _MAJORS = "nvidia"  # the beginning of their names in /proc/devices
 
@@ -67,7 +70,7 @@ class _Reload:
         self._active = active
         # One that is enabled and does not run has failed for the old driver's sake, and would run after a reboot.
         self._wanted = [unit for unit in SERVICES if unit in active or _is(system, "enabled", unit)]
-        self._cdi = _is(system, "active", _CDI_WATCH)
+        self._cdi = [service for watch, service in _CDI if _is(system, "active", watch)]
 
     def run(self) -> Result:
         gone: t.List[str] = []
@@ -104,8 +107,8 @@ class _Reload:
             failed += [words for name in reversed(gone) for words in self._do(["modprobe", name.replace("_", "-")])]
         for unit in reversed(self._wanted if gone else self._active):
             failed += self._do(["systemctl", "start", unit])
-        if gone and self._cdi:
-            failed += self._do(["systemctl", "restart", _CDI])
+        for unit in self._cdi if gone else ():
+            failed += self._do(["systemctl", "restart", unit])
         return failed
 
     def _do(self, argv: t.Sequence[str]) -> t.List[str]:

@@ -65,7 +65,7 @@ def build(
         "fabric_manager": {"version": manager.version, "packages": dict(packages["fabric_manager"])}
         if manager
         else None,
-        "toolkit": {"version": bundle.toolkit.version, "packages": dict(packages["toolkit"])},
+        "toolkit": dict(_toolkit(bundle), packages=dict(packages["toolkit"])),
         "docker": {
             "version": bundle.docker.version,
             "source": bundle.docker.source,
@@ -76,6 +76,12 @@ def build(
     }
     lock["id"] = lock_id(lock)
     return lock
+
+
+def _toolkit(bundle: PlatformBundle) -> t.Dict[str, t.Any]:
+    """With the waiver, where there is one: whoever reads a lock sees what was waived."""
+    found: t.Dict[str, t.Any] = to_plain(bundle.toolkit)
+    return found if found["waiver"] else {"version": found["version"]}
 
 
 def lock_id(lock: t.Mapping[str, t.Any]) -> str:

@@ -20,6 +20,7 @@ import os
 import time
 import typing as t
 
+from . import docker_record
 from .model import SCHEMA, Desired, Evidence, Reading, Verdict, to_plain
 from .plain import desired_from_plain, from_plain
 from .system import System
@@ -183,9 +184,10 @@ class State:
         """The agent's last answer, for people and for monitoring."""
         self._put("last.json", None, dict(last))
 
-    def put_docker(self, record: t.Mapping[str, t.Any]) -> None:
-        """For which start of Docker the wanted settings are known to be in force."""
-        self._put("docker.json", self._read("docker.json").value, dict(record))
+    def put_docker(self, record: t.Optional[t.Mapping[str, t.Any]]) -> None:
+        """For which start of Docker the wanted settings are known to be in force; nothing, where it is not known."""
+        if record is not None:
+            self._put("docker.json", self._read("docker.json").value, dict(record))
 
     def _read(self, name: str) -> Reading[t.Dict[str, t.Any]]:
         text = self._system.read(self.path(name))
@@ -254,6 +256,7 @@ def golden(state: State, run: str, desired: Desired, verdict: Verdict, evidence:
     if old is not None and not differences(old, desired.digest, evidence) and old.state == GOLDEN:
         return Change(to_plain(old), to_plain(old))
     _need_own_revocation(state, run, "mark the node golden")
+    state.put_docker(docker_record.of_verified(desired, evidence))
     return state.put_mark(mark)
 
 
@@ -338,10 +341,16 @@ def restore(state: State, desired: Desired, verdict: Verdict, evidence: Evidence
             by="agent",
             since=now(),
             boot_id=boot.boot_id,
-            not_proven=verdict.not_proven,
+            not_proven=verdict.not_proven + _not_asked(old, verdict),
             findings_digest=findings_digest(verdict.findings),
         )
     )
+
+
+def _not_asked(old: Mark, verdict: Verdict) -> t.Tuple[str, ...]:
+    """What the run could not prove and this look did not ask: it stays unproven."""
+    asked = {finding.id for finding in verdict.findings}
+    return tuple(text for text in old.not_proven if text.partition(":")[0] not in asked)
 
 
 # --- what the mark says ----------------------------------------------------------------------------------------------

@@ -464,6 +464,21 @@ class DockerRoot:
 
 
 @dataclasses.dataclass(frozen=True)
+class CdiSpec:
+    """One CDI specification for devices of NVIDIA's. ``schema`` is its cdiVersion, "" where it says none.
+
+    ``driver`` is the version in the names of its libraries: None where there is none, all where there are several.
+    ``generated``: nvidia-ctk has written it.
+    """
+
+    kind: str  # nvidia.com/gpu
+    schema: str = ""
+    driver: t.Optional[str] = None
+    devices: t.Tuple[str, ...] = ()
+    generated: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class FileState:
     """One regular file: ``sha256`` in hex, ``mode`` as permission bits.
 
@@ -489,6 +504,52 @@ class ContainerLook:
     libraries: Reading[t.Dict[str, Library]] = NOT_READ
     device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
     cuda: Reading[CudaInit] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class RunningContainer:
+    """A running container that has something of the driver, or of which that is not known: ``error`` then says why.
+
+    ``drivers``: versions in the names of the host's driver files that are bound into it. ``own_mounts``: whoever
+    created it named such a file as a volume. ``device_allow``: what systemd lets it open, None where systemd does not
+    judge its devices. ``owner`` is who else starts and stops it: compose, swarm or kubernetes, and its name there.
+    """
+
+    id: str
+    name: str
+    image: str = ""
+    started_at: str = ""
+    restart_policy: str = ""
+    owner: str = ""
+    owner_name: str = ""
+    drivers: t.Tuple[str, ...] = ()
+    own_mounts: bool = False
+    nodes: t.Tuple[DeviceNode, ...] = ()
+    device_allow: t.Optional[t.Tuple[str, ...]] = None
+    error: t.Optional[str] = None
+
+    @property
+    def label(self) -> str:
+        return "%s %s" % (self.name, self.id[:12])
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceAnswers:
+    """What a process in a container may open: its device nodes of the driver, and those that the kernel denies it."""
+
+    nodes: t.Tuple[str, ...]
+    denied: t.Tuple[str, ...]
+    smi: Reading[GpuTool] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class ReloadLook:
+    """One container before and after a real ``systemctl daemon-reload``. ``not_tried`` says why there was none."""
+
+    injection: str
+    not_tried: str = ""
+    before: Reading[DeviceAnswers] = NOT_READ
+    after: Reading[DeviceAnswers] = NOT_READ
 
 
 @dataclasses.dataclass(frozen=True)
@@ -528,7 +589,9 @@ class Evidence:
     docker_config_file: Reading[FileState] = NOT_READ
     docker_record: Reading[t.Dict[str, t.Any]] = NOT_READ  # docker.json: for which start settings were known in force
     image_digests: Reading[t.Tuple[str, ...]] = NOT_READ  # repo digests of the wanted image on the node
-    cdi_specs: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # path: driver version named inside
+    cdi_specs: Reading[t.Dict[str, CdiSpec]] = NOT_READ  # by path
+    cdi_target: Reading[str] = NOT_READ  # where the units of the toolkit write the specification
+    toolkit_config: Reading[t.Dict[str, t.Any]] = NOT_READ  # config.toml parsed; {} when empty or absent
     containers: t.Dict[str, Reading[ContainerLook]] = dataclasses.field(default_factory=dict)  # by injection
     files: Reading[t.Dict[str, FileState]] = NOT_READ  # the wanted files that exist
     mark: Reading[t.Dict[str, t.Any]] = NOT_READ  # mark.json as written, or None
@@ -539,6 +602,9 @@ class Evidence:
     module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
     dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
+    dev_char: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # node: what its link in /dev/char leads to
+    running_containers: Reading[t.Tuple[RunningContainer, ...]] = NOT_READ  # None where Docker is not installed
+    reloads: t.Dict[str, Reading[ReloadLook]] = dataclasses.field(default_factory=dict)  # by injection; on request only
 
 
 @dataclasses.dataclass(frozen=True)
@@ -613,6 +679,7 @@ class Desired:
     files: t.Dict[str, ManagedFile]
     daemon: t.Dict[str, t.Any]  # the settings wanted inside daemon.json
     units: t.Dict[str, str]  # unit: active | enabled | active+enabled
+    toolkit: t.Dict[str, t.Any] = dataclasses.field(default_factory=dict)  # the settings wanted inside config.toml
 
 
 def to_plain(value: t.Any) -> t.Any:

@@ -67,6 +67,8 @@ def without_desired(evidence: Evidence, expected_gpus: t.Optional[int], platform
     """
     findings: t.List[Finding] = []
     for check in CHECKS:
+        if not check.asked(evidence):
+            continue
         if check.id in _WITHOUT_DESIRED:
             findings.extend(judge(check, _NOTHING, evidence, expected_gpus))
         elif check.id != "packages.platform":
@@ -114,7 +116,7 @@ def refusals(
 
 def _answerable(evidence: Evidence) -> t.List[Check]:
     """For evidence of scope ``fact`` only the checks that such a look can answer."""
-    return [check for check in CHECKS if evidence.scope != "fact" or check.cheap]
+    return [check for check in CHECKS if check.asked(evidence) and (evidence.scope != "fact" or check.cheap)]
 
 
 def _refusal(finding: Finding) -> Finding:
@@ -137,7 +139,9 @@ def conclude(findings: t.Sequence[Finding]) -> Verdict:
         first_broken=min((f.layer for f in broken), key=LAYERS.index) if broken else None,
         findings=tuple(findings),
         not_proven=tuple(
-            "%s: %s" % (f.id, f.cause or f.actual) for f in findings if not f.required and f.status in _BROKEN
+            dict.fromkeys(
+                "%s: %s" % (f.id, f.cause or f.actual) for f in findings if not f.required and f.status in _BROKEN
+            )
         ),
     )
 

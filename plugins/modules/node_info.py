@@ -181,7 +181,15 @@ evidence:
       description: Reading of the digests of the wanted image, where it is on the node.
       type: dict
     cdi_specs:
-      description: Reading of the CDI specifications for NVIDIA devices, with the driver version named inside.
+      description:
+        - Reading of the CDI specifications for NVIDIA devices by path, with kind, schema, devices and the driver
+          version named inside.
+      type: dict
+    cdi_target:
+      description: Reading of the path to which the toolkit's units write the CDI specification.
+      type: str
+    toolkit_config:
+      description: Reading of C(/etc/nvidia-container-runtime/config.toml).
       type: dict
     containers:
       description: Readings of what a fresh container sees, by the way the GPUs were injected (C(runtime), C(cdi)).
@@ -221,6 +229,21 @@ evidence:
     fabric_mismatch:
       description: Reading of the two versions that the fabric manager called different when it started last.
       type: dict
+    dev_char:
+      description: Reading of what the link in /dev/char leads to, by device node of the driver; null where none is.
+      type: dict
+      sample: {"error": null, "value": {"/dev/nvidia0": "/dev/nvidia0"}}
+    running_containers:
+      description: >-
+        Reading of the running containers that have files or device nodes of the driver, with the driver's version that
+        they hold and what systemd lets them open.
+      type: dict
+    reloads:
+      description: >-
+        Empty here. M(goldennode.gpu.node_verify) puts in what a container may open before and after a
+        C(systemctl daemon-reload).
+      type: dict
+      sample: {}
 capture:
   description: The look with everything that was read for it, from which it can be repeated elsewhere.
   returned: when O(capture=true)

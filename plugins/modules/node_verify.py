@@ -18,6 +18,8 @@ description:
   - The chain is judged layer by layer. The first broken layer is named with what was expected, what was found, why, and
     what mends it. What depends on a broken layer is not judged.
   - Changes nothing, and repairs nothing. The golden mark is read; M(goldennode.gpu.golden_mark) writes it.
+  - With O(daemon_reload) it has systemd read its units anew, as an upgrade of any package does too, and looks whether a
+    container still has its GPUs.
 extends_documentation_fragment:
   - goldennode.gpu.attributes.looks
 notes:
@@ -52,6 +54,17 @@ options:
     description: Seconds that the look may take. What is not reached in time is not known, and does not pass.
     type: int
     default: 60
+  daemon_reload:
+    description:
+      - Whether a container is looked at before and after a real C(systemctl daemon-reload), once all else is golden.
+        It takes some seconds more.
+      - A reload takes the GPUs from running containers that were given them behind systemd's back. With V(when_idle)
+        none is made while a container runs that has GPUs and whose devices systemd judges. It is then said that this is
+        not proven, which golden does not need.
+      - V(never) leaves the question out.
+    type: str
+    choices: [never, when_idle, always]
+    default: never
   evidence:
     description:
       - Whether everything that was read is returned as well.
@@ -208,6 +221,7 @@ evidence:
   type: dict
 """
 
+import dataclasses
 import os
 import typing as t
 
@@ -216,9 +230,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict as judge
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
+from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import injections
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Finding, Verdict, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Host, LocalHost
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
 
@@ -231,6 +247,7 @@ def main() -> None:
             "expected_gpus": {"type": "int", "required": True},
             "scope": {"type": "str", "choices": ["full", "host", "fact"], "default": "full"},
             "timeout": {"type": "int", "default": 60},
+            "daemon_reload": {"type": "str", "choices": ["never", "when_idle", "always"], "default": "never"},
             "evidence": {"type": "str", "choices": ["never", "when_not_golden", "always"], "default": "never"},
         },
         supports_check_mode=True,
@@ -252,6 +269,9 @@ def main() -> None:
     _platform, desired = choose(host, wanted)
     evidence = look(host, desired, given["scope"], float(given["timeout"]))
     verdict, refusals = _judge(desired, evidence, given)
+    if desired is not None and verdict.golden and given["scope"] == "full" and given["daemon_reload"] != "never":
+        evidence = _reloaded(host, desired, evidence, given["daemon_reload"] == "always")
+        verdict, refusals = _judge(desired, evidence, given)
     state = marks.State()
     mark = state.mark()
     objection = "it is not known what the node is wanted to be"
@@ -271,6 +291,13 @@ def main() -> None:
     if given["evidence"] == "always" or (given["evidence"] == "when_not_golden" and not result["golden"]):
         result["evidence"] = to_plain(evidence)
     module.exit_json(changed=False, **result)
+
+
+def _reloaded(host: Host, desired: Desired, evidence: Evidence, allowed: bool) -> Evidence:
+    """With what a container may open before and after systemctl daemon-reload."""
+    ways, why = injections(desired), None if allowed else reload.would_disturb(evidence.running_containers)
+    found = reload.looks(host, desired.lock["image"], ways) if why is None else reload.not_tried(ways, why)
+    return dataclasses.replace(evidence, reloads=found)
 
 
 def _judge(

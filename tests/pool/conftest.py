@@ -18,13 +18,14 @@ from poollib import Node, Pool, bed, golden_snapshots, node_of_this_worker
 A10 = node_of_this_worker(1, "a10")
 H100 = node_of_this_worker(2, "h100x8")
 UBUNTU = node_of_this_worker(3, "a10", "ubuntu-24.04")
+BOOKWORM = node_of_this_worker(4, "a10", "debian-12")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: t.List[pytest.Item]) -> None:
     """One worker alone runs what needs a golden node of a kind of its own: its snapshot takes minutes."""
     for item in items:
-        for fixture in ("golden_pair", "golden_ubuntu"):
+        for fixture in ("golden_pair", "golden_ubuntu", "golden_bookworm"):
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(fixture))
 
@@ -42,12 +43,7 @@ def _fresh(node: Node, snapshot: str) -> None:
 @pytest.fixture
 def golden_a10(tmp_path: pathlib.Path) -> Pool:
     """A pool of one golden node with one GPU."""
-    snapshots = golden_snapshots([A10], tmp_path)
-    _fresh(A10, snapshots[A10])
-    A10.wait("golden by the boot unit", A10.is_golden)
-    pool = Pool(tmp_path, [A10])
-    pool.take_locks(snapshots[A10])
-    return pool
+    return _golden(A10, tmp_path, "sim-a.yml")
 
 
 @pytest.fixture
@@ -74,10 +70,19 @@ def bare_a10(tmp_path: pathlib.Path) -> Pool:
 @pytest.fixture
 def golden_ubuntu(tmp_path: pathlib.Path) -> Pool:
     """A pool of one golden node that is, as far as packages go, of Ubuntu 24.04, with its own kernel and driver."""
-    bundle = "ubuntu-a.yml"
-    snapshots = golden_snapshots([UBUNTU], tmp_path, bundle)
-    _fresh(UBUNTU, snapshots[UBUNTU])
-    UBUNTU.wait("golden by the boot unit", UBUNTU.is_golden)
-    pool = Pool(tmp_path, [UBUNTU], bundle)
-    pool.take_locks(snapshots[UBUNTU])
+    return _golden(UBUNTU, tmp_path, "ubuntu-a.yml")
+
+
+@pytest.fixture
+def golden_bookworm(tmp_path: pathlib.Path) -> Pool:
+    """A pool of one golden node of Debian 12 with its own Docker 20.10, which knows no CDI."""
+    return _golden(BOOKWORM, tmp_path, "debian12.yml")
+
+
+def _golden(node: Node, directory: pathlib.Path, bundle: str) -> Pool:
+    snapshots = golden_snapshots([node], directory, bundle)
+    _fresh(node, snapshots[node])
+    node.wait("golden by the boot unit", node.is_golden)
+    pool = Pool(directory, [node], bundle)
+    pool.take_locks(snapshots[node])
     return pool

@@ -13,6 +13,7 @@ from poollib import Pool
 
 #: The bundle's repository of the driver once more, with another key: apt refuses every source.
 SECOND_KEY = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://vendor.testbed/nvidia/ stable main"
+TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 #: What the roles manage, by the layer that answers for it: what breaks it by hand -> the check that must say so.
 BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
     "packages": {
@@ -36,10 +37,14 @@ BREAKAGES: t.Dict[str, t.Dict[str, str]] = {
         "echo '# mine' >> /etc/modprobe.d/goldennode-nvidia.conf": "device_nodes.files",
         "rm /etc/udev/rules.d/70-goldennode-uvm.rules": "device_nodes.files",
         "chmod 0640 /dev/nvidia-uvm-tools": "device_nodes.modes",
+        "rm /dev/char/195:255": "device_nodes.dev_char",
     },
     "container_runtime": {
         "sed -i 's/\"cdi\": *true/\"cdi\": false/' /etc/docker/daemon.json": "container_runtime.daemon_config",
-        "rm -f /var/run/cdi/nvidia.yaml": "container_runtime.cdi_spec",
+        "mkdir -p /etc/cdi && mv /var/run/cdi/nvidia.yaml /etc/cdi/nvidia.yaml": "container_runtime.cdi_spec",
+        "rm /etc/systemd/system/nvidia-cdi-refresh.service.d/goldennode.conf": "container_runtime.files",
+        "sed -i 's/^no-cgroups = false/no-cgroups = true/' %s" % TOOLKIT_CONFIG: "container_runtime.toolkit_config",
+        "sed -i '/^accept-nvidia-visible-devices-as-volume/d' %s" % TOOLKIT_CONFIG: "container_runtime.toolkit_config",
         "systemctl disable nvidia-cdi-refresh.path": "container_runtime.units",
         "systemctl disable docker.service": "container_runtime.units",
     },
@@ -77,8 +82,10 @@ def test_everything_that_a_role_manages_is_noticed_when_broken_by_hand(golden_a1
         ({"docker_daemon_options": {"insecure-registries": ["vendor.testbed:5000"], "log-opts": {"max-size": "7m"}}},
          "docker info >/dev/null && grep -q 7m /etc/docker/daemon.json"),
         ({"device_access_users": ["alice"]}, "id -nG alice | grep -qw video"),
+        # The probe then asks for GPUs by a mount, and would see none by the variable.
+        ({"toolkit_multi_tenant": True}, "grep -q '^accept-.*-when-unprivileged = false' %s" % TOOLKIT_CONFIG),
     ],
-    ids=["a log option", "a user"],
+    ids=["a log option", "a user", "tenants"],
 )  # fmt: skip
 def test_a_changed_variable_alone_is_applied(golden_a10: Pool, variables: dict, shows: str) -> None:
     (node,) = golden_a10.nodes

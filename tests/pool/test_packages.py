@@ -17,6 +17,8 @@ import typing as t
 import pytest
 from poollib import ROOT, Node, Pool
 
+pytestmark = pytest.mark.packages
+
 #: The toolkit is the axis with the smallest packages; what holds for it holds for the others.
 OLD, NEW = (
     dict.fromkeys(
@@ -106,7 +108,6 @@ def test_up_and_down_with_changed_exact(golden_a10: Pool) -> None:
     assert golden_a10.verify().rc == 0
 
 
-@pytest.mark.slow
 def test_a_whole_lock_up_and_back_each_followed_by_a_run_that_changes_nothing(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
     bundle = golden_a10.bundle
@@ -229,7 +230,6 @@ def test_a_disk_that_gets_full_half_way_is_told_and_the_next_run_goes_on(golden_
     assert installed(node, NEW) == NEW
 
 
-@pytest.mark.slow
 def test_a_driver_that_does_not_build_is_told_by_its_log_and_the_old_one_comes_back(golden_a10: Pool) -> None:
     (node,) = golden_a10.nodes
     (lock,) = golden_a10.locks()

@@ -16,7 +16,7 @@ import typing as t
 import pytest
 from poollib import Node, Pool, bed
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.packages
 
 OLD_KERNEL, NEW_KERNEL = "6.8.0-79-generic", "6.8.0-84-generic"
 OLD_DRIVER, NEW_DRIVER = "580.159.03", "580.178.04"

@@ -12,7 +12,7 @@ from unittest import mock
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
-from ansible_collections.goldennode.gpu.plugins.filter import file_changes, package_changes
+from ansible_collections.goldennode.gpu.plugins.filter import package_changes
 
 
 def run(
@@ -43,9 +43,8 @@ def run(
 def with_filters(variables: t.Dict[str, t.Any]) -> Templar:
     """Templating that knows filters of ours, which are found by name only where Ansible loads the collection."""
     templar = Templar(loader=DataLoader(), variables=variables)
-    for plugin in (file_changes, package_changes):
-        for short, function in plugin.FilterModule().filters().items():
-            templar._engine.environment.filters["goldennode.gpu." + short] = function
+    for short, function in package_changes.FilterModule().filters().items():
+        templar._engine.environment.filters["goldennode.gpu." + short] = function
     return templar
 
 

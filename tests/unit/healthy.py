@@ -20,6 +20,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     AptSource,
     Boot,
     BootDefault,
+    CdiSpec,
     ContainerLook,
     CudaInit,
     Desired,
@@ -63,6 +64,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "golden_look_timeout": 60,
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
+        "golden_allow_daemon_reload": False,
     },
     "kernel": {
         "kernel_arguments": [],
@@ -77,8 +79,15 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
         "docker_registries": [],
         "docker_allow_restart": False,
         "docker_allow_data_root_change": False,
+        "docker_allow_container_restart": False,
     },
-    "toolkit": {"toolkit_cdi": True},
+    "toolkit": {
+        "toolkit_cdi": True,
+        "toolkit_cdi_additional_gids": True,
+        "toolkit_runtime_mode": "auto",
+        "toolkit_multi_tenant": False,
+        "toolkit_config_options": {},
+    },
     "device_access": {
         "device_access_group": "video",
         "device_access_mode": "0660",
@@ -249,7 +258,9 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         docker_config_file=Reading(FileState("/etc/docker/daemon.json", "d" * 64, 0o644, 0, 0, mtime=1500.0)),
         docker_record=Reading(fingerprint("invocation of docker.service", want.daemon)),
         image_digests=Reading(("registry.testbed/cuda@" + want.lock["image"]["digest"],)),
-        cdi_specs=Reading({"/var/run/cdi/nvidia.yaml": driver}),
+        cdi_specs=Reading({"/var/run/cdi/nvidia.yaml": cdi_spec(driver, count)}),
+        cdi_target=Reading("/var/run/cdi/nvidia.yaml"),
+        toolkit_config=Reading(copy.deepcopy(want.toolkit)),
         containers=looks,
         files=Reading(
             {path: FileState(path, file.sha256, file.mode, 0, 0, mtime=1500.0) for path, file in want.files.items()}
@@ -270,6 +281,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         module_to_boot=Reading(module(driver)),
         dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
         fabric_mismatch=Reading(None),
+        dev_char=Reading({node.path: node.path for node in nodes}),
+        running_containers=Reading(()),
     )
     return full if scope == "full" else cheap(full)
 
@@ -289,11 +302,14 @@ def cheap(full: Evidence) -> Evidence:
         "driver_params",
         "device_nodes",
         "device_majors",
+        "dev_char",
         "groups",
         "docker_config",
         "docker_config_file",
         "docker_record",
         "files",
+        "toolkit_config",
+        "cdi_target",
         "initramfs",
         "mark",
     )
@@ -320,6 +336,13 @@ def module(version: str = DRIVER, kernel: str = KERNEL, **fields: t.Any) -> Modu
     """The module on disk: built and signed by DKMS since the node booted, and loaded without another reboot."""
     path = "/lib/modules/%s/updates/dkms/nvidia.ko.xz" % kernel
     found = ModuleOnDisk(kernel, version, "Dual MIT/GPL", "DKMS module signing key", path, BOOTED_AT + 100, "01:02")
+    return dataclasses.replace(found, **fields)
+
+
+def cdi_spec(driver: t.Optional[str] = DRIVER, count: int = 1, **fields: t.Any) -> CdiSpec:
+    """What nvidia-ctk writes for so many GPUs."""
+    names = [name for index in range(count) for name in (str(index), uuid(index))]
+    found = CdiSpec("nvidia.com/gpu", "0.7.0", driver, (*names, "all"), generated=True)
     return dataclasses.replace(found, **fields)
 
 

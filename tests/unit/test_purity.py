@@ -21,7 +21,9 @@ NOT_PURE = (
     "agent.py",
     "apt_root.py",
     "apt_sources.py",
+    "backups.py",
     "boot_default.py",
+    "cdi_refresh.py",
     "docker_config.py",
     "driver_reload.py",
     "initramfs.py",
@@ -34,6 +36,7 @@ NOT_PURE = (
     "package_set.py",
     "package_told.py",
     "system.py",
+    "toolkit_config.py",
 )
 
 #: Modules of Python through which a machine could be asked.

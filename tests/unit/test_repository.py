@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import importlib.util
 import pathlib
@@ -132,38 +133,62 @@ def test_the_closing_line(runner):
     assert runner.summary(results[:1]).splitlines()[-1] == "3 passed, 0 failed"
 
 
-def test_ci_runs_the_real_tests_when_what_they_cover_is_not_proven(runner, monkeypatch):
+@pytest.mark.parametrize("proven", [[], ["packages"], ["real"], ["packages", "real"]])
+def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     ran = []
     monkeypatch.setattr(runner, "run", lambda part: ran.append(part.name) or runner.Result(part, 1, 0, 0, 1.0))
-    monkeypatch.setattr(runner.proven, "record", lambda words: None)
-    for is_proven, real in ((True, []), (False, ["real"])):
-        monkeypatch.setattr(runner.proven, "is_proven", lambda answer=is_proven: answer)
-        ran.clear()
-        assert runner.main(["--ci", "lint"]) == 0
-        assert ran[-1:] == (real or ["changelog"])
+    monkeypatch.setattr(runner.proven.Record, "write", lambda record, words: None)
+    paths = [runner.GROUPS[group][0].record.path for group in proven]
+    monkeypatch.setattr(runner.proven.Record, "is_proven", lambda record: record.path in paths)
+    assert runner.main(["--ci", "lint"]) == 0
+    assert [name for name in ran if name in runner.RECORDED] == [name for name in runner.RECORDED if name not in proven]
+    ran.clear()
+    assert runner.main([]) == 0
+    assert not set(ran) & set(runner.RECORDED)
 
 
+@pytest.mark.parametrize("group", ["packages", "real"])
 @pytest.mark.parametrize(("failed", "skipped", "recorded"), [(0, 0, True), (1, 0, False), (0, 1, False)])
-def test_only_a_real_run_that_passed_whole_is_remembered(runner, monkeypatch, failed, skipped, recorded):
-    words = []
+def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, failed, skipped, recorded):
+    written = []
     monkeypatch.setattr(runner, "run", lambda part: runner.Result(part, 5, failed, skipped, 700.0))
-    monkeypatch.setattr(runner.proven, "is_proven", lambda: False)
-    monkeypatch.setattr(runner.proven, "record", words.append)
-    runner.main(["real"])
-    assert bool(words) is recorded
+    monkeypatch.setattr(runner.proven.Record, "is_proven", lambda record: False)
+    monkeypatch.setattr(runner.proven.Record, "write", lambda record, words: written.append(record.path))
+    runner.main([group])
+    assert written == ([runner.GROUPS[group][0].record.path] if recorded else [])
 
 
-def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path):
-    for path in runner.proven.files():
+@pytest.mark.parametrize("name", ["PACKAGES", "REAL"])
+def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path, name):
+    record = getattr(runner.proven, name)
+    for path in record.files():
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
-    assert not runner.proven.is_proven(tmp_path)
-    runner.proven.record("5 tests passed", tmp_path)
-    assert runner.proven.is_proven(tmp_path)
+    assert not record.is_proven(tmp_path)
+    record.write("5 tests passed", tmp_path)
+    assert record.is_proven(tmp_path)
     with (tmp_path / "roles" / "kernel" / "tasks" / "main.yml").open("a") as file:
         file.write("\n")
-    assert not runner.proven.is_proven(tmp_path)
+    assert not record.is_proven(tmp_path)
     shutil.rmtree(tmp_path / "roles" / "kernel")
     with pytest.raises(RuntimeError, match="roles/kernel"):
-        runner.proven.is_proven(tmp_path)
+        record.is_proven(tmp_path)
+
+
+def _constants(path, *names):
+    """Lists of text that a module of the tests defines, without running it: it needs a node."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+    return [word for name in names for word in ast.literal_eval(found[name])]
+
+
+def test_a_run_is_killed_at_tasks_that_there_are():
+    """A task that is called otherwise now would never be announced."""
+    tasks = [path for top in ("roles", "playbooks") for path in (ROOT / top).rglob("*.yml")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in tasks)
+    boundaries = _constants(ROOT / "tests" / "pool" / "test_killed.py", "BOUNDARIES", "MORE_BOUNDARIES")
+    assert boundaries
+    for name in boundaries:
+        plain, colon, _variable = name.partition(": ")
+        assert re.search(r"- name: \"?%s" % re.escape(plain + colon), text), name

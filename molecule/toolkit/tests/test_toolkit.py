@@ -32,3 +32,18 @@ def test_docker_knows_the_runtime_and_reads_cdi(host):
 def test_the_specification_is_refreshed_by_the_vendors_unit(host):
     assert host.service("nvidia-cdi-refresh.path").is_enabled
     assert host.service("nvidia-cdi-refresh.path").is_running
+    assert host.service("nvidia-cdi-refresh.service").is_enabled
+    ordered = host.check_output("systemctl show --property=Before --value nvidia-cdi-refresh.service").split()
+    assert "docker.service" in ordered
+
+
+def test_config_has_what_is_managed_and_keeps_its_comments(host):
+    text = host.file("/etc/nvidia-container-runtime/config.toml").content_string
+    assert "\n#no-cgroups = false\nno-cgroups = false\n" in text
+    assert "\naccept-nvidia-visible-devices-envvar-when-unprivileged = true\n" in text
+    assert host.run("nvidia-ctk config --config-file /etc/nvidia-container-runtime/config.toml").rc == 0
+
+
+def test_no_two_specifications_name_the_same_devices(host):
+    there = host.check_output("find /etc/cdi /run/cdi -name '*.yaml' -o -name '*.json' 2>/dev/null || true").split()
+    assert [path for path in there if "nvidia" in path] in ([], ["/run/cdi/nvidia.yaml"])

@@ -17,7 +17,7 @@ from ..daemon_json import differing
 from ..model import Desired, Evidence, Finding
 from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
-from .wanted import RUN_SITE, cdi_wanted, driver_version, injections
+from .wanted import RUN_SITE, cdi_wanted, injections
 
 DOCKER = "docker.service"
 
@@ -163,46 +163,6 @@ def _restart_pending(desired: Desired, evidence: Evidence) -> bool:
         return False
     # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
     return evidence.docker_record.value != docker_record.fingerprint(unit.invocation, desired.daemon)
-
-
-def cdi_spec(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    if not cdi_wanted(desired):
-        return [passed("CDI is not wanted (toolkit_cdi, or an engine before Docker 25)")]
-    specs, want = evidence.cdi_specs.value or {}, driver_version(desired)
-    if not specs:
-        return [
-            failed(
-                expected="one CDI specification",
-                actual="none in /etc/cdi and /var/run/cdi",
-                cause="No CDI specification describes the GPUs.",
-                fix="%s nvidia-cdi-refresh.service writes it." % RUN_SITE,
-                repair="roles",
-            )
-        ]
-    if len(specs) > 1:
-        return [
-            failed(
-                ", ".join(sorted(specs)),
-                expected="one CDI specification",
-                actual="%d" % len(specs),
-                cause="Two specifications name the same devices, and the engine then refuses both.",
-                fix="Remove the one in /etc/cdi, which nothing keeps fresh.",
-                repair="manual",
-            )
-        ]
-    path, version = next(iter(specs.items()))
-    if version != want:
-        return [
-            failed(
-                path,
-                expected=want,
-                actual=version or "no version",
-                cause="The CDI specification was written for another driver.",
-                fix="%s nvidia-cdi-refresh.service writes it anew." % RUN_SITE,
-                repair="roles",
-            )
-        ]
-    return [passed("%s for %s" % (path, version))]
 
 
 def injection(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

@@ -19,6 +19,7 @@ _LAYERS = {
     "driver": "host_driver",
     "device_access": "device_nodes",
     "docker": "container_runtime",
+    "toolkit": "container_runtime",
 }
 
 

@@ -16,7 +16,9 @@ from . import (
     answers,
     boot,
     container_runtime,
+    daemon_reload,
     data_root,
+    dev_char,
     device_nodes,
     fabric,
     files,
@@ -28,7 +30,9 @@ from . import (
     module,
     packages,
     policy,
+    running,
     secure_boot,
+    toolkit,
     units,
     which_daemon,
 )
@@ -50,9 +54,11 @@ CHEAP = frozenset(
         "driver_params",
         "device_nodes",
         "device_majors",
+        "dev_char",
         "groups",
         "docker_config",
         "files",
+        "toolkit_config",
     )
 )
 
@@ -64,6 +70,7 @@ class Check:
     ``needs``: fields of ``Evidence`` without which it cannot be answered; one that is unknown makes the finding
     ``unknown``. ``interprets``: those of them whose being unknown the function itself reads a meaning out of.
     ``root_only``: an ordinary user is not shown all that decides, and an ordinary user may ask for the local fact.
+    ``on_request``: what it needs is read on request only; where it was not, the check says nothing.
     """
 
     id: str
@@ -72,6 +79,7 @@ class Check:
     interprets: t.Tuple[str, ...] = ()
     required: bool = True
     root_only: bool = False
+    on_request: bool = False
 
     @property
     def layer(self) -> str:
@@ -81,6 +89,10 @@ class Check:
     def cheap(self) -> bool:
         """Whether the local fact can answer it."""
         return not self.root_only and CHEAP.issuperset(self.needs)
+
+    def asked(self, evidence: Evidence) -> bool:
+        """Whether this look was to answer it."""
+        return not self.on_request or any(getattr(evidence, field) for field in self.needs)
 
 
 CHECKS: t.Tuple[Check, ...] = (
@@ -125,6 +137,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("device_nodes.present", device_nodes.present, ("device_nodes", "pci")),
     Check("device_nodes.uvm", device_nodes.uvm, ("device_nodes", "device_majors")),
     Check("device_nodes.modes", device_nodes.modes, ("device_nodes",)),
+    Check("device_nodes.dev_char", dev_char.dev_char, ("device_nodes", "dev_char")),
     Check("device_nodes.users", device_nodes.users, ("groups",)),
     Check(
         "container_runtime.daemon_config",
@@ -153,8 +166,19 @@ CHECKS: t.Tuple[Check, ...] = (
         interprets=("docker", "docker_root"),
     ),
     Check("container_runtime.clients", which_daemon.clients, ("docker_clients",), required=False),
-    Check("container_runtime.cdi_spec", container_runtime.cdi_spec, ("cdi_specs",)),
+    Check("container_runtime.toolkit_config", toolkit.config, ("toolkit_config",), interprets=("toolkit_config",)),
+    Check(
+        "container_runtime.cdi_spec",
+        toolkit.cdi_spec,
+        ("cdi_specs", "cdi_target", "docker", "smi"),
+        interprets=("docker", "smi"),
+    ),
     Check("container_runtime.injection", container_runtime.injection, ("containers",)),
+    Check("container_runtime.cgroup_driver", daemon_reload.cgroup_driver, ("docker", "toolkit_config")),
+    Check("container_runtime.daemon_reload", daemon_reload.daemon_reload, ("reloads",), on_request=True),
+    # A user's old container does not make the node unfit, and the agent must not take gold away for it.
+    Check("container_runtime.containers", running.containers, ("running_containers", "driver"), required=False),
+    Check("container_runtime.behind_systemd", running.behind_systemd, ("running_containers",), required=False),
     Check("image.present", image.present, ("image_digests",)),
     Check("image.requirement", image.requirement, ("containers",)),
     Check("image.gpus", image.gpus, ("containers",)),

@@ -18,6 +18,7 @@ _LAYERS = {
     "docker": "container_runtime",
     "containerd": "container_runtime",
     "nvidia-cdi-refresh": "container_runtime",
+    "goldennode-cdi-refresh": "container_runtime",
     "goldennode-agent": "policy",
 }
 

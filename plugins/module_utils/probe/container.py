@@ -31,6 +31,17 @@ INJECTIONS: t.Dict[str, t.Tuple[str, ...]] = {
     "cdi": ("--runtime", "runc", "--device", "nvidia.com/gpu=all"),
 }
 
+#: The runtime way where NVIDIA_VISIBLE_DEVICES counts for nothing in a container without privileges
+#: (toolkit_multi_tenant): the request is then a mount, which no image can make.
+RUNTIME_BY_MOUNT = (
+    "--runtime",
+    "nvidia",
+    "--volume",
+    "/dev/null:/var/run/nvidia-container-devices/all",
+    "--env",
+    "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+)
+
 PROBE_SECONDS = 40.0
 
 #: Kept from the probe's time for the removal of a container that hangs: kill, remove and see that it is gone.
@@ -53,7 +64,10 @@ def would_create(nodes: Reading[t.Tuple[DeviceNode, ...]], pci: Reading[t.Tuple[
     return "%s: missing, and the container toolkit would create what is missing" % ", ".join(missing)
 
 
-def container(host: Budget, image: t.Mapping[str, t.Any], injection: str) -> Reading[ContainerLook]:
+def container(
+    host: Budget, image: t.Mapping[str, t.Any], injection: str, by_mount: bool = False
+) -> Reading[ContainerLook]:
+    """:arg by_mount: ask the nvidia runtime for GPUs by a mount, and not by a variable"""
     if injection not in INJECTIONS:
         known = ", ".join(sorted(INJECTIONS))
         return Reading.unknown("no injection %r is known; golden_container_injections takes %s" % (injection, known))
@@ -61,7 +75,8 @@ def container(host: Budget, image: t.Mapping[str, t.Any], injection: str) -> Rea
     # No log: the output comes to us, and a log server of the site's shall neither get it nor be needed for it.
     run = [*DOCKER, "run", "--rm", "--pull=never", "--name", name, "--network", "none", "--log-driver", "none"]
     run += ["--entrypoint", "sh"]
-    run += [*INJECTIONS[injection], pinned(image), "-c", SCRIPT, "goldennode", children.source(cuda_child)]
+    asked = RUNTIME_BY_MOUNT if by_mount and injection == "runtime" else INJECTIONS[injection]
+    run += [*asked, pinned(image), "-c", SCRIPT, "goldennode", children.source(cuda_child)]
     run += [str(word) for word in image.get("cuda_command") or ()]
     command = host.run(run, min(PROBE_SECONDS, host.left() - CLEANUP_SECONDS), where="container")
     stopped = ""

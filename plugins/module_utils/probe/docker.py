@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Docker engine, its configuration, the wanted image, and the CDI specs that the engine reads.
+"""The Docker engine, its configuration and the wanted image.
 
 The socket is named in each call: the engine that root's services use, whatever context or DOCKER_HOST a user has.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, DockerClients, DockerEngine, DockerRoot, FileState, Reading, SocketListener
-from ..parse import cdi, daemon_json, docker_clients, docker_info, docker_socket, mountinfo
+from ..parse import daemon_json, docker_clients, docker_info, docker_socket, mountinfo
 from . import children
 from .children import docker_clients as clients_child
 from .children import docker_socket as socket_child
@@ -20,7 +20,6 @@ from .host import Host
 SOCKET = "/var/run/docker.sock"
 DOCKER = ("docker", "--host", "unix://" + SOCKET)
 CONFIG = "/etc/docker/daemon.json"
-CDI_DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 ROOT = "/var/lib/docker"
 
 
@@ -88,7 +87,7 @@ def root(
     left = _holds(host, behind) if moves else Reading({})
     if left.value is None:
         return Reading.unknown(left.error or "")
-    return Reading(DockerRoot(path.value, behind, *mount.value, wanted=to, moves=moves, left=left.value))
+    return Reading(DockerRoot(path.value, behind, *mount.value[1:], wanted=to, moves=moves, left=left.value))
 
 
 def _present_root(there: Reading[DockerEngine], settings: Reading[t.Dict[str, t.Any]]) -> Reading[str]:
@@ -143,29 +142,3 @@ def config(host: Host) -> Reading[t.Dict[str, t.Any]]:
 
 def config_file(host: Host) -> Reading[FileState]:
     return host.file_state(CONFIG)
-
-
-def cdi_specs(host: Host, more: t.Iterable[str] = ()) -> Reading[t.Dict[str, t.Optional[str]]]:
-    """:arg more: directories that the engine reads beside the usual ones"""
-    found: t.Dict[str, t.Optional[str]] = {}
-    seen: t.Set[str] = set()
-    for directory in (*CDI_DIRECTORIES, *more):
-        real = host.realpath(directory)  # /var/run and /run are one
-        if not real.known:
-            return Reading.unknown(real.error or "")
-        if real.value is None or real.value in seen:
-            continue
-        seen.add(real.value)
-        entries = host.listdir(directory)
-        if not entries.known:
-            return Reading.unknown(entries.error or "")
-        for name in entries.value or {}:
-            if not name.endswith((".yaml", ".yml", ".json")):
-                continue
-            path = "%s/%s" % (directory.rstrip("/"), name)
-            text = host.read(path)
-            if not text.known:
-                return Reading.unknown(text.error or "")
-            if cdi.is_nvidia(text.value or ""):
-                found[path] = cdi.driver_version(text.value or "").value
-    return Reading(found)

@@ -12,7 +12,7 @@ import concurrent.futures
 import datetime
 import typing as t
 
-from .. import docker_record
+from .. import docker_record, toolkit_wanted
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
@@ -24,9 +24,11 @@ from . import (
     kernel,
     nodes,
     packages,
+    running,
     secure_boot,
     services,
     sources,
+    toolkit,
 )
 from .budget import Budget
 from .host import Host
@@ -37,7 +39,7 @@ SCOPES = ("full", "host", "fact")
 DEFAULT_SECONDS = 60.0
 
 #: As many as there are readings that take time; they wait for other processes, and cost no processor.
-_WORKERS = 20
+_WORKERS = 21
 
 Job = t.Callable[[], t.Any]
 
@@ -60,7 +62,7 @@ def look(
     read.update({name: job() for name, job in _first(limited).items()})
     with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
         running = {name: pool.submit(job) for name, job in _slow(limited, desired, scope, read).items()}
-        read.update({name: job() for name, job in _files(limited, desired, scope).items()})
+        read.update({name: job() for name, job in _files(limited, desired, scope, read).items()})
         read.update({name: future.result() for name, future in running.items()})
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
@@ -71,7 +73,7 @@ def look(
         collected_at=started.isoformat(timespec="seconds"),
         host=host.hostname(),
         scope=scope,
-        cdi_specs=docker.cdi_specs(limited, engine.cdi_spec_dirs if engine else ()),
+        cdi_specs=toolkit.cdi_specs(limited, engine.cdi_spec_dirs if engine else ()),
         containers={i: read.pop(_container(i)) for i in _injections(desired, scope)},
         **read,
     )
@@ -86,7 +88,7 @@ def _first(host: Host) -> t.Dict[str, Job]:
     }
 
 
-def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, Job]:
+def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping[str, t.Any]) -> t.Dict[str, Job]:
     """Read directly while the commands run."""
     jobs: t.Dict[str, Job] = {
         "kept_packages": lambda: packages.kept(host),
@@ -95,12 +97,15 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str) -> t.Dict[str, 
         "driver": lambda: kernel.driver(host),
         "driver_params": lambda: kernel.driver_params(host),
         "device_majors": lambda: nodes.device_majors(host),
+        "dev_char": lambda: nodes.dev_char(host, read["device_nodes"]),
         "groups": lambda: nodes.groups(host),
         "docker_config": lambda: docker.config(host),
         "docker_config_file": lambda: docker.config_file(host),
         "docker_record": lambda: files.record(host, docker_record.PATH),
         "mark": lambda: files.mark(host),
         "sources": lambda: sources.sources(host),
+        "toolkit_config": lambda: toolkit.config(host),
+        "cdi_target": lambda: toolkit.cdi_target(host),
     }
     if scope != "fact":
         jobs["boot_default"] = lambda: boot_default.boot_default(host)
@@ -132,6 +137,7 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["docker"] = lambda: docker.engine(host)
         jobs["docker_socket"] = lambda: docker.listener(host)
         jobs["docker_clients"] = lambda: docker.clients(host, desired)
+        jobs["running_containers"] = lambda: running.containers(host)
         if image:
             jobs["image_digests"] = lambda: docker.image_digests(host, image)
         jobs["units"] = lambda: services.units(host, desired)
@@ -183,5 +189,5 @@ def _container_job(host: Budget, desired: t.Optional[Desired], injection: str, r
     if refused is not None:
         why = "no container was started: %s" % refused
         return lambda: Reading.unknown(why)
-    wanted = image
-    return lambda: container.container(host, wanted, injection)
+    wanted, by_mount = image, bool(desired and desired.toolkit.get(toolkit_wanted.MOUNTS))
+    return lambda: container.container(host, wanted, injection, by_mount)

@@ -32,6 +32,19 @@ def device_nodes(host: Host) -> Reading[t.Tuple[DeviceNode, ...]]:
     return Reading(tuple(found))
 
 
+def dev_char(host: Host, nodes: Reading[t.Tuple[DeviceNode, ...]]) -> Reading[t.Dict[str, t.Optional[str]]]:
+    """What the link of each node in /dev/char leads to; None where there is none, or nothing behind it."""
+    if nodes.value is None:
+        return Reading.unknown(nodes.error or "")
+    found: t.Dict[str, t.Optional[str]] = {}
+    for node in nodes.value:
+        target = host.realpath("/dev/char/%d:%d" % (node.major, node.minor))
+        if not target.known:
+            return Reading.unknown(target.error or "")
+        found[node.path] = target.value
+    return Reading(found)
+
+
 def device_majors(host: Host) -> Reading[t.Dict[str, int]]:
     text = host.read("/proc/devices")
     if text.value is None:

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node images: built once from node/ on top of debian:trixie, and from systems/ on top of that, and named by a
-digest of everything that goes in.
+"""The node images: built once from node/ on top of a release of Debian, and from systems/ on top of that, and named by
+a digest of everything that goes in.
 """
 
 from __future__ import annotations
@@ -17,24 +17,28 @@ from pathlib import Path
 
 from . import nodes, vendor
 from .engine import install_program
-from .pool import DEBIAN
+from .pool import DEBIAN, RELEASES
 from .shell import TESTBED, docker, locked, run, say
 
 CONTEXT = TESTBED / "node"
 SYSTEMS = TESTBED / "systems"
-BASE = "debian:trixie"
 REPOSITORY_NAME = "goldennode/node"
 
 
 def ensure(system: str = DEBIAN) -> str:
     """Name of the image of nodes of this distribution; built when it is not there yet."""
-    if system != DEBIAN:
+    if system not in RELEASES:
         return _ensure_system(system)
-    name = wanted_name()
+    name, base = wanted_name(system), _base(system)
     if not exists(name):
         # The host's network spares the build a guess at the path's MTU.
-        _build(name, CONTEXT, ensure_base, "--network", "host")
+        options = ("--network", "host", "--build-arg", "BASE=" + base)
+        _build(name, CONTEXT, lambda: ensure_base(base), *options)
     return name
+
+
+def _base(system: str) -> str:
+    return "debian:" + RELEASES[system]
 
 
 def _ensure_system(system: str) -> str:
@@ -61,8 +65,9 @@ def _build(name: str, context: Path, prepare: t.Callable[[], None], *options: st
         say("built %s in %.0f s" % (name, time.monotonic() - started))
 
 
-def wanted_name() -> str:
-    return "%s:%s" % (REPOSITORY_NAME, _digest(CONTEXT))
+def wanted_name(system: str = DEBIAN) -> str:
+    """Of an image of a release of Debian."""
+    return "%s-%s:%s" % (REPOSITORY_NAME, system, _digest(CONTEXT, _base(system)))
 
 
 def _digest(context: Path, *more: str) -> str:
@@ -90,15 +95,15 @@ def remove_all() -> None:
             docker("image", "rm", name)
 
 
-def ensure_base() -> None:
-    """debian:trixie from a hub where one can be reached, else made from Debian's own packages."""
-    if exists(BASE):
+def ensure_base(base: str = "debian:" + RELEASES[DEBIAN]) -> None:
+    """The release from a hub where one can be reached, else made from Debian's own packages."""
+    if exists(base):
         return
-    if run("docker", "pull", "--quiet", BASE, check=False).returncode == 0:
+    if run("docker", "pull", "--quiet", base, check=False).returncode == 0:
         return
     install_program("mmdebstrap", "mmdebstrap")
-    say("no hub can be reached: making %s with mmdebstrap" % BASE)
+    say("no hub can be reached: making %s with mmdebstrap" % base)
     with tempfile.TemporaryDirectory() as directory:
         tar = os.path.join(directory, "base.tar")
-        run("mmdebstrap", "--variant=minbase", "trixie", tar)
-        docker("import", tar, BASE)
+        run("mmdebstrap", "--variant=minbase", base.partition(":")[2], tar)
+        docker("import", tar, base)

@@ -16,9 +16,12 @@ from .shell import TESTBED, TestbedError
 
 POOL = TESTBED / "inventory" / "pool.yml"
 PROFILES = TESTBED / "profiles"
-#: Of which distribution a node is: the node image's own, and those that are made of it in systems/.
+#: Of which distribution a node is where none is named.
 DEBIAN = "debian-13"
-SYSTEMS = (DEBIAN, *sorted(path.parent.name for path in TESTBED.glob("systems/*/Dockerfile")))
+#: Codename of each release of Debian of which the node image can be.
+RELEASES = {DEBIAN: "trixie", "debian-12": "bookworm"}
+#: These, and what is made of the first in systems/.
+SYSTEMS = (*RELEASES, *sorted(path.parent.name for path in TESTBED.glob("systems/*/Dockerfile")))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 TESTBED = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTBED), str(TESTBED / "vendor/files/toolkit")]
 
-from nvct import config, daemon_json, spec  # noqa: E402
+from nvct import config, daemon_json, runtime, spec  # noqa: E402
 from nvct.log import ToolkitError  # noqa: E402
 from simnodes import engine, faults, image, nodes, snapshots, vendor  # noqa: E402
 from simnodes.pool import Node  # noqa: E402
@@ -500,6 +500,32 @@ def test_yaml_of_a_specification() -> None:
     assert spec.dump(value) == (
         'cdiVersion: 0.7.0\ndevices:\n- containerEdits:\n    args:\n    - --folder\n  name: "0"\nkind: nvidia.com/gpu\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("environment", "mount", "privileged", "wanted", "asked"),
+    [
+        ("all", None, False, {}, "all"),
+        ("void", None, False, {}, ""),
+        ("all", None, False, {"envvar-when-unprivileged": False}, ""),
+        ("all", None, True, {"envvar-when-unprivileged": False}, "all"),
+        ("nvidia.com/gpu=0", None, False, {"envvar-when-unprivileged": False}, ""),
+        ("all", "0", False, {}, "all"),
+        ("all", "0", False, {"as-volume-mounts": True}, "0"),
+        ("all", "0", False, {"envvar-when-unprivileged": False, "as-volume-mounts": True}, "0"),
+        ("void", "cdi/nvidia.com/gpu/0", False, {"as-volume-mounts": True}, "nvidia.com/gpu=0"),
+    ],
+)
+def test_how_a_container_asks_for_gpus(
+    environment: str, mount: t.Optional[str], privileged: bool, wanted: t.Dict[str, bool], asked: str
+) -> None:
+    container: t.Dict[str, t.Any] = {"process": {"env": ["NVIDIA_VISIBLE_DEVICES=%s" % environment]}}
+    container["process"]["capabilities"] = {"bounding": ["CAP_SYS_ADMIN"] if privileged else ["CAP_KILL"]}
+    if mount:
+        place = "/var/run/nvidia-container-devices/" + mount
+        container["mounts"] = [{"source": "/dev/null", "destination": place}]
+    told = {"accept-nvidia-visible-devices-" + key: value for key, value in wanted.items()}
+    assert runtime.asked_for(container, told) == asked
 
 
 def test_config_is_edited_by_lines() -> None:

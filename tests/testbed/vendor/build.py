@@ -29,7 +29,7 @@ VENDOR = Path(__file__).resolve().parent
 TESTBED = VENDOR.parent
 sys.path[:0] = [str(VENDOR), str(TESTBED)]
 
-from parts import docker_ce, image, nvidia, repository, toolkit, ubuntu  # noqa: E402
+from parts import dkms, docker_ce, image, nvidia, repository, toolkit, ubuntu  # noqa: E402
 from parts.tools import VendorError, run, say  # noqa: E402
 from simnodes import engine  # noqa: E402
 from simnodes import image as node_image  # noqa: E402
@@ -67,6 +67,7 @@ PARTS = {
         _DRIVER + ("vendor/parts/nvidia.py", "vendor/files/nvidia/*", "vendor/files/dkms/*"),
         lambda target: nvidia.make(target, CACHE, _fakes(target.parent / "fakes")),
     ),
+    "nvidia-debian12": Part(_DEBS + ("vendor/parts/dkms.py",), lambda target: dkms.make(target, CACHE)),
     "nvidia-container-toolkit": Part(
         _DEBS + ("vendor/parts/toolkit.py", "vendor/files/toolkit/**/*"), lambda target: toolkit.make(target)
     ),

@@ -54,7 +54,6 @@ LIVE = {"live_restore": True}
 def test_a_node_as_it_is_wanted_replaces_nothing():
     assert derived("docker_replaced") == []
     assert not derived("docker_stops_containers")
-    assert not derived("docker_unit_changed")
 
 
 def test_a_package_that_lacks_its_hold_is_not_replaced():
@@ -120,12 +119,6 @@ def test_what_would_stay_behind_is_told_in_words():
     unread = dataclasses.replace(NODE, docker_root=Reading.unknown("no answer"))
     assert not derived("docker_moves", unread)
     assert derived("docker_left", unread) == ""
-
-
-def test_systemd_reads_the_drop_in_that_is_written():
-    path = "/etc/systemd/system/docker.service.d/goldennode.conf"
-    files = {name: file for name, file in (NODE.files.value or {}).items() if name != path}
-    assert derived("docker_unit_changed", healthy.known(NODE, files=files))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import DriverLoaded, Evidence, Initramfs, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    DriverLoaded,
+    Evidence,
+    Initramfs,
+    RunningContainer,
+    to_plain,
+)
 from ansible_collections.goldennode.gpu.tests.unit import actions, healthy
 
 VARIABLES = pathlib.Path(__file__).parents[3] / "roles" / "golden" / "vars" / "main.yml"
@@ -51,3 +57,16 @@ def test_a_stale_initramfs_alone_does_not_forbid_a_reboot():
 def test_a_node_whose_module_is_not_built_is_not_rebooted():
     (finding,) = derived("golden_not_to_boot", healthy.known(UPGRADED, module_on_disk=None, module_to_boot=None))
     assert finding["id"] == "host_driver.module_on_disk"
+
+
+def test_old_containers_are_handed_over_by_their_findings():
+    holds = {"drivers": ("580.126.09",), "image": "cuda:13"}
+    running = (RunningContainer("ab" * 32, "web", **holds), RunningContainer("cd" * 32, "db"))
+    assert derived("golden_old_containers", healthy.evidence()) == []
+    (finding,) = derived("golden_old_containers", healthy.known(healthy.evidence(), running_containers=running))
+    assert (finding["entity"], finding["repair"]) == ("web abababababab", "roles")
+
+
+def test_an_old_container_that_could_not_be_read_is_none_to_restart():
+    running = (RunningContainer("ab" * 32, "web", error="it could not be read"),)
+    assert derived("golden_old_containers", healthy.known(healthy.evidence(), running_containers=running)) == []

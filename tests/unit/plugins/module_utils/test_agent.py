@@ -90,9 +90,13 @@ def test_after_a_boot_docker_is_known_to_have_its_settings(node: Node) -> None:
 
 
 def test_nothing_is_said_of_docker_where_the_node_is_not_golden(node: Node) -> None:
-    node.evidence = OLD_DRIVER
+    kept = pathlib.Path(node.state.path("docker.json"))
+    before = kept.read_text()
+    units = dict(OLD_DRIVER.units.value or {})
+    units["docker.service"] = dataclasses.replace(units["docker.service"], invocation="another start")
+    node.evidence = healthy.known(OLD_DRIVER, units=units)
     assert not node.verify()[0]
-    assert not pathlib.Path(node.state.path("docker.json")).exists()
+    assert kept.read_text() == before
 
 
 def test_a_node_that_broke_is_suspended_and_given_back_when_it_is_mended(node: Node) -> None:

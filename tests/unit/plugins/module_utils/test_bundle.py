@@ -180,7 +180,10 @@ def test_a_wrong_shape_is_told(plain, said):
         (data(driver={"flavor": "open"}), "driver.flavor is not a key of a bundle. Did you mean flavour?"),
         (data(image={"referenec": "x:y"}), "image.referenec is not a key of a bundle. Did you mean reference?"),
         (source(componets=["main"]), "sources[0].componets is not a key of a bundle. Did you mean components?"),
-        (data(toolkit={"colour": "red"}), "toolkit.colour is not a key of a bundle. Take it out; known here: version."),
+        (
+            data(toolkit={"colour": "red"}),
+            "toolkit.colour is not a key of a bundle. Take it out; known here: version, waiver.",
+        ),
         (data(platforms={"debian-13-x86_46": {}}), "'debian-13-x86_46' is not a platform"),
         (data(driver={"flavour": "opne"}), "driver.flavour: 'opne' is none of open, proprietary. Did you mean open?"),
         (data(docker={"source": "dockerce"}), "Did you mean docker-ce?"),

@@ -10,6 +10,7 @@ import datetime
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import bundle as bundles
 from ansible_collections.goldennode.gpu.plugins.module_utils import compat
 from ansible_collections.goldennode.gpu.plugins.module_utils.version import version_numbers
 from ansible_collections.goldennode.gpu.tests.unit.bundles import platform_bundle
@@ -28,7 +29,7 @@ def made(driver="580.159.03", flavour="open", build="dkms", source="nvidia", cud
 
 
 def refusals(bundle, **arguments):
-    return [str(problem) for problem in compat.problems(bundle, **arguments)]
+    return [str(problem) for problem in compat.problems(bundle, TODAY, **arguments)]
 
 
 def only(bundle, **arguments):
@@ -173,14 +174,80 @@ def test_a_branch_lives_until_the_end_of_its_last_month(driver, today):
 @pytest.mark.parametrize("toolkit", ["1.16.2", "1.18.0", "1.19.0"])
 def test_a_toolkit_with_known_holes_is_refused(toolkit):
     said = only(platform_bundle(toolkit={"version": toolkit}))
-    assert "toolkit.version: '%s' is older than 1.19.1 and open to CVE-2026-24260" % toolkit in said
+    assert "toolkit.version: '%s' is older than 1.19.1 and open to " % toolkit in said
+    assert "CVE-2026-24260 (a container can get out)" in said
+
+
+def waived(version="1.18.2", reason="driver 550 needs it", until="2026-12-31"):
+    return platform_bundle(toolkit={"version": version, "waiver": bundles.Waiver(reason, until)})
+
+
+@pytest.mark.parametrize("until", ["2026-11-30", "2026-12-31", "2027-11-30"])
+def test_a_waiver_with_reason_and_day_lets_an_older_toolkit_pass_and_is_warned_of(until):
+    bundle = waived(until=until)
+    assert refusals(bundle) == []
+    assert compat.warnings(bundle, TODAY) == [
+        "toolkit 1.18.2 is open to CVE-2026-24260, waived until %s: driver 550 needs it" % until
+    ]
+
+
+def test_every_hole_that_a_waiver_covers_is_told():
+    assert compat.toolkit_holes("1.17.3") == ["CVE-2025-23359", "CVE-2025-23266", "CVE-2025-23267", "CVE-2026-24260"]
+    assert compat.toolkit_holes(compat.TOOLKIT_FLOOR) == []
+
+
+def test_a_waiver_that_is_over_is_refused():
+    said = only(waived(until="2026-11-29"))
+    assert "toolkit.waiver.until: '2026-11-29' is over, and toolkit 1.18.2 is open to CVE-2026-24260" in said
+
+
+def test_a_waiver_without_an_end_in_sight_is_refused():
+    said = only(waived(until="2099-01-01"))
+    assert "is more than 366 days away" in said
+    assert "Give a date up to 2027-12-01" in said
+
+
+def test_a_waiver_that_is_not_needed_is_told():
+    bundle = waived(version="1.20.0", until="2020-01-01")
+    assert refusals(bundle) == []
+    assert compat.warnings(bundle, TODAY) == [
+        "toolkit 1.20.0: the waiver (driver 550 needs it) is not needed, no known hole is open; take it out"
+    ]
 
 
 @pytest.mark.parametrize("docker", ["25.0.0", "25.0.5", "26.0.2"])
 def test_an_engine_that_reads_cdi_but_not_what_the_toolkit_writes_is_refused(docker):
     bundle = platform_bundle(docker={"version": docker})
-    assert "reads CDI, but not version 0.7.0 of it, which toolkit 1.20.0 writes" in only(bundle)
+    said = only(bundle)
+    assert "reads CDI, but not version 0.7.0 of it, which toolkit 1.20.0 writes" in said
+    assert "Use Docker 26.1 or newer (26.1.4 for example) with toolkit 1.20.0" in said
     assert refusals(bundle, cdi=False) == []
+    assert refusals(bundle, cdi_gids=False) == []
+
+
+@pytest.mark.parametrize(
+    ("docker", "schema", "reads"),
+    [
+        ("24.0.9", "0.5.0", False),
+        ("25.0.0", "0.6.0", True),
+        ("25.0.0", "0.7.0", False),
+        ("26.1.0", "0.7.0", True),
+        ("26.1.0", "1.0.0", False),
+        ("27.3.1", "0.8.0", False),
+        ("27.4.0", "0.8.0", True),
+        ("29.2.0", "1.0.0", None),
+        ("29.2.0", "newest", None),
+    ],
+)
+def test_which_engine_reads_which_schema(docker, schema, reads):
+    assert compat.reads_cdi(docker, schema) is reads
+
+
+def test_the_table_of_readers_rises():
+    for column in zip(*compat.CDI_READERS):
+        assert sorted(column, key=version_numbers) == list(column)
+    assert compat.first_docker_for("0.7.0") == "26.1"
+    assert compat.first_docker_for("9.0.0") is None
 
 
 @pytest.mark.parametrize("docker", ["26.1.0", "26.1.5+dfsg1", "29.2.0", "20.10.24+dfsg1", "24.0.9"])

@@ -54,6 +54,7 @@ def test_every_file_of_the_table_is_there_with_its_digest():
         "/etc/systemd/system/docker.service.d/goldennode.conf",
         "/etc/systemd/system/goldennode-agent.service",
         "/etc/systemd/system/goldennode-uvm.service",
+        "/etc/systemd/system/nvidia-cdi-refresh.service.d/goldennode.conf",
         "/etc/udev/rules.d/70-goldennode-uvm.rules",
         "/usr/local/lib/goldennode/agent.pyz",
     ]
@@ -328,6 +329,7 @@ def test_units():
         "goldennode-agent.service": "enabled",
         "nvidia-persistenced.service": "active+enabled",
         "nvidia-cdi-refresh.path": "active+enabled",
+        "nvidia-cdi-refresh.service": "enabled",
     }
     assert "nvidia-persistenced.service" not in desired(driver_persistenced=False).units
 
@@ -402,6 +404,10 @@ def test_the_digest_is_the_same_for_the_same_wish():
         {"docker_default_runtime": "nvidia"},
         {"docker_data_root": "/srv/docker"},
         {"toolkit_cdi": False},
+        {"toolkit_cdi_additional_gids": False},
+        {"toolkit_runtime_mode": "legacy"},
+        {"toolkit_multi_tenant": True},
+        {"toolkit_config_options": {"disable-require": True}},
         {"device_access_group": "root"},
         {"device_access_mode": "0666"},
         {"device_access_users": ["alice"]},
@@ -417,7 +423,8 @@ def test_the_digest_follows_every_variable_that_affects_the_node(variables):
 
 def test_the_digest_does_not_follow_what_only_steers_the_run():
     base = desired()
-    for name in ("golden_allow_reboot", "docker_allow_restart", "driver_allow_reload"):
+    consents = ("golden_allow_reboot", "docker_allow_restart", "driver_allow_reload")
+    for name in (*consents, "golden_allow_daemon_reload", "docker_allow_container_restart"):
         assert desired(**{name: True}).digest == base.digest
     assert desired(packages_allow_remove=["docker.io"]).digest == base.digest
     assert desired(docker_allow_data_root_change=True).digest == base.digest
@@ -442,6 +449,7 @@ def test_every_public_variable_is_tried_above():
     tried = {"bundle_file", "golden_reboot_timeout"}
     tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload", "packages_allow_remove"}
     tried |= {"docker_allow_data_root_change", "docker_registries"}
+    tried |= {"golden_allow_daemon_reload", "docker_allow_container_restart"}
     marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
     tried |= {name for variables in marks[0].args[1] for name in variables}
     assert tried == {name for role in settings().values() for name in role} | {

@@ -15,10 +15,17 @@ import typing as t
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import docker_record, verdict, version
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
-from ansible_collections.goldennode.gpu.plugins.module_utils import verdict, version
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import Mark, MarkRefused, State, Stored
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, Desired, DriverLoaded, Evidence, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    Boot,
+    Desired,
+    DriverLoaded,
+    Evidence,
+    Reading,
+    ReloadLook,
+)
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 RUN = "20261130T120000Z-controller-1-abcdef"
@@ -86,6 +93,13 @@ def test_a_run_from_revoked_to_golden(golden: State) -> None:
     assert mark.gpus == (healthy.uuid(0),)
     assert mark.findings_digest == verdict.findings_digest(GOOD.findings)
     assert fact(golden).golden
+
+
+def test_a_run_keeps_for_which_start_of_docker_it_has_verified(golden: State) -> None:
+    """A reboot in the run has started Docker anew, and nothing was to be written into its file after it."""
+    kept = json.loads(pathlib.Path(golden.path("docker.json")).read_text())
+    assert NODE.units.value is not None
+    assert kept == docker_record.fingerprint(NODE.units.value["docker.service"].invocation, WANTED.daemon)
 
 
 def test_the_mark_can_be_read_by_everybody_and_written_by_its_owner_alone(golden: State) -> None:
@@ -207,13 +221,16 @@ def test_check_mode_decides_and_writes_nothing(tmp_path: pathlib.Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("steps", range(1, 5))
+@pytest.mark.parametrize("steps", range(1, 6))
 def test_a_run_that_dies_after_any_write_leaves_no_golden_node(
     golden: State, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writes of one run with another lock: mark, previous, lock, desired, mark. Only the last makes the node golden."""
+    """Writes of a run with another lock: mark, previous, lock, desired, docker, mark. Only the last makes it golden."""
     newer = healthy.desired(of_lock=healthy.lock(toolkit={"version": "1.20.1"}))
     node = healthy.evidence("a10", newer)
+    units = dict(node.units.value or {})
+    units["docker.service"] = dataclasses.replace(units["docker.service"], invocation="the start after the reboot")
+    node = healthy.known(node, units=units)
     writes: t.List[str] = []
     write = golden._system.write
 
@@ -262,6 +279,22 @@ def test_the_agent_gives_back_what_it_has_suspended_itself(golden: State) -> Non
 
 def test_the_agent_leaves_a_mark_that_holds_as_it_is(golden: State) -> None:
     assert not marks.restore(golden, WANTED, GOOD, NODE).changed
+
+
+def test_what_a_run_could_not_prove_stays_so_when_a_boot_renews_the_mark(state: State) -> None:
+    """A boot does not ask for a reload; that it says nothing of it proves nothing."""
+    looks = {way: Reading(ReloadLook(way, not_tried="containers run")) for way in ("runtime", "cdi")}
+    untried = dataclasses.replace(NODE, reloads=looks)
+    unread = healthy.unreadable(untried, "kept_packages")
+    marks.revoke(state, RUN, "r")
+    marks.prepare(state, RUN, STORED)
+    marks.golden(state, RUN, WANTED, judged(unread), unread)
+    assert [text.partition(":")[0] for text in present(state).not_proven] == [
+        "packages.kept",
+        "container_runtime.daemon_reload",
+    ]
+    marks.restore(state, WANTED, GOOD, rebooted())
+    assert [text.partition(":")[0] for text in present(state).not_proven] == ["container_runtime.daemon_reload"]
 
 
 SWAPPED = dataclasses.replace(NODE.nvml.value, gpus=(dataclasses.replace(NODE.nvml.value.gpus[0], uuid="GPU-new"),))  # type: ignore

@@ -16,7 +16,17 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import State, Stored
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, Evidence, Platform, Reading, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    Boot,
+    DeviceAnswers,
+    DeviceNode,
+    Evidence,
+    Platform,
+    Reading,
+    ReloadLook,
+    RunningContainer,
+    to_plain,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
 from ansible_collections.goldennode.gpu.plugins.modules import node_verify
 from ansible_collections.goldennode.gpu.tests.unit import healthy
@@ -273,3 +283,62 @@ def test_a_table_of_what_is_not_known_says_so() -> None:
     assert set(table(Evidence()).values()) == {None}
     assert table(healthy.unreadable(NODE, "nvml", "smi"))["gpus"] == 1
     assert table(Evidence(pci=Reading(())))["gpus"] == 0
+
+
+# --- with a reload ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reloads(node: Node, monkeypatch: pytest.MonkeyPatch) -> t.List[t.Sequence[str]]:
+    """The ways for which a reload was made; each container keeps its GPUs."""
+    made: t.List[t.Sequence[str]] = []
+
+    def looks(_host: t.Any, image: t.Any, ways: t.Sequence[str]) -> t.Any:
+        assert image == WANTED.lock["image"]
+        made.append(tuple(ways))
+        kept = Reading(DeviceAnswers(("/dev/nvidia0",), ()))
+        return {way: Reading(ReloadLook(way, before=kept, after=kept)) for way in ways}
+
+    monkeypatch.setattr(node_verify.reload, "looks", looks)
+    return made
+
+
+def reload_findings(result: t.Mapping[str, t.Any]) -> t.List[str]:
+    return [f["status"] for f in result["verdict"]["findings"] if f["id"] == "container_runtime.daemon_reload"]
+
+
+BUSY = RunningContainer(
+    "ab" * 32, "web", nodes=(DeviceNode("/dev/nvidia0", 0o666, 0, 44, 195, 0),), device_allow=("/dev/char/195:0 rw",)
+)
+
+
+@pytest.mark.parametrize("asked", [{}, {"daemon_reload": "never"}])
+def test_a_look_makes_no_reload(node: Node, reloads: t.List[t.Any], asked: t.Dict[str, str]) -> None:
+    assert reload_findings(node.verify(**asked)) == []
+    assert reloads == []
+
+
+def test_a_reload_is_made_where_it_is_asked_for_and_goes_into_the_evidence(node: Node, reloads: t.List[t.Any]) -> None:
+    result = node.verify(daemon_reload="when_idle", evidence="always")
+    assert (result["verified"], result["changed"]) == (True, False)
+    assert reload_findings(result) == ["pass", "pass"]
+    assert reloads == [("runtime", "cdi")]
+    assert set(result["evidence"]["reloads"]) == {"runtime", "cdi"}
+
+
+def test_no_reload_is_made_on_a_node_that_is_broken_or_not_looked_at_whole(node: Node, reloads: t.List[t.Any]) -> None:
+    node.verify(daemon_reload="always", scope="host")
+    node.evidence = healthy.known(NODE, driver=None, modules_loaded=())
+    node.verify(daemon_reload="always")
+    node.verify(daemon_reload="always", desired={})
+    assert reloads == []
+
+
+def test_a_reload_waits_for_containers_with_gpus_unless_it_is_allowed(node: Node, reloads: t.List[t.Any]) -> None:
+    node.evidence = healthy.known(NODE, running_containers=(BUSY,))
+    result = node.verify(daemon_reload="when_idle")
+    assert result["verified"]
+    assert "web abababababab" in result["verdict"]["not_proven"][0]
+    assert (reloads, reload_findings(result)) == ([], ["unknown", "unknown"])
+    assert reload_findings(node.verify(daemon_reload="always")) == ["pass", "pass"]
+    assert len(reloads) == 1

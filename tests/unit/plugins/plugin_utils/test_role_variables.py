@@ -57,7 +57,7 @@ def test_a_role_has_no_default_without_a_spec(role):
 
 def test_consent_is_off_and_does_not_count():
     consents = [(name, option) for _role, name, option in (param.values for param in OPTIONS) if "_allow_" in name]
-    assert len(consents) == 5
+    assert len(consents) == 7
     for name, option in consents:
         assert not option["default"]
         assert not affects_node(name)
@@ -89,6 +89,7 @@ def test_defaults_fill_what_is_not_set():
         "docker_registries": [],
         "docker_allow_restart": False,
         "docker_allow_data_root_change": False,
+        "docker_allow_container_restart": False,
     }
     assert "device_access_gid" not in values["device_access"]
 

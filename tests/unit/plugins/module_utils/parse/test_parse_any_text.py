@@ -16,6 +16,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     container,
     cuda,
     daemon_json,
+    device_answers,
     devices,
     dkms,
     docker_clients,
@@ -36,7 +37,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     nvml,
     os_release,
     proc_nvidia,
+    running_containers,
     systemctl_show,
+    toolkit_config,
 )
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
@@ -47,6 +50,15 @@ Parser = t.Callable[[str, t.Optional[int]], Reading[t.Any]]
 def grub_default(text: str, block: str) -> Reading[t.Any]:
     menu = grub.parse(text, grub.environment_block(block))
     return grub.chosen(menu.value) if menu.value else menu
+
+
+def drivers_of(text: str) -> Reading[t.Any]:
+    mounts = mountinfo.parse(text)
+    return (
+        Reading((mountinfo.driver_versions(mounts.value), mountinfo.dev_is_own(mounts.value)))
+        if mounts.value
+        else mounts
+    )
 
 
 PARSERS: t.Dict[str, Parser] = {
@@ -69,11 +81,11 @@ PARSERS: t.Dict[str, Parser] = {
     "docker_info": lambda s, rc: docker_info.parse(s, s, rc),
     "docker_socket": lambda s, rc: docker_socket.parse(s, s, rc),
     "docker_clients": lambda s, rc: docker_clients.parse(s, s, rc, ("root", "a"), "" if rc else "killed"),
-    "mountinfo": lambda s, rc: mountinfo.containing(s, "/var/lib/docker"),
+    "mountinfo.containing": lambda s, rc: mountinfo.containing(s, "/var/lib/docker"),
     "docker_info.repo_digests": lambda s, rc: docker_info.repo_digests(s, s, rc),
     "daemon_json": lambda s, rc: daemon_json.parse(s.encode("utf-16-le" if rc else "utf-8", "replace"), "daemon.json"),
     "systemctl_show": lambda s, rc: systemctl_show.parse(s, s, rc),
-    "cdi": lambda s, rc: cdi.driver_version(s) if cdi.is_nvidia(s) else cdi.driver_version(s[1:]),
+    "cdi": lambda s, rc: Reading((cdi.parse(s), cdi.target(s))),
     "cuda": lambda s, rc: cuda.parse(s, s, rc),
     "nvml": lambda s, rc: nvml.parse(s, s, rc, "" if rc else "killed"),
     "container": lambda s, rc: container.parse(s, s, rc, "cdi", "x86_64", "" if rc else "killed"),
@@ -81,6 +93,11 @@ PARSERS: t.Dict[str, Parser] = {
     "kernel_log": lambda s, rc: kernel_log.parse(s),
     "groups": lambda s, rc: groups.parse(s),
     "grub": lambda s, rc: grub_default(s, s[:60]),
+    "toolkit_config": lambda s, rc: toolkit_config.parse(s.encode("utf-8", "replace"), "config.toml"),
+    "mountinfo": lambda s, rc: drivers_of(s),
+    "running_containers.described": lambda s, rc: running_containers.described(s, s[:30], rc),
+    "running_containers.device_allow": lambda s, rc: running_containers.device_allow(s, s, rc),
+    "device_answers": lambda s, rc: device_answers.parse(s, s, rc),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
 }
 
@@ -103,6 +120,11 @@ SEEDS = [
     "nvidia/535.54.03, 5.15.0-76-generic, x86_64: installed (WARNING! Diff between built and installed module!)\n",
     "SHA1 Fingerprint: 5d:8b\n  Serial Number: 4660 (0x1234)\n  Subject: CN = a key\nmok.der is not enrolled\n",
     "interface version 530.30.02 don't match with driver version 530.41.03\nmok_certificate='x'\n",
+    "36 35 0:31 /lib/libcuda.so.580.95.05//deleted /usr/lib/libcuda.so.580.95.05 ro - ext4 /dev/sda1 rw\n",
+    '{"id": "0a", "name": "/web", "pid": 7, "mounts": [{"Source": "/a", "Destination": 1}, 2], "swarm": {}}\n',
+    "Id=docker-%s.scope\nDevicePolicy=strict\nDeviceAllow=/dev/char/195:0 rw\n" % ("0a" * 32),
+    '[nvidia-container-runtime]\nmode = "legacy" # so\n',
+    "node /dev/nvidia0 sh: 5: cannot open /dev/nvidia0: Operation not permitted\nsmi 255\nUnknown Error\n",
     "[" * 5000,
     '{"a":' * 3000,
     "9" * 5000,

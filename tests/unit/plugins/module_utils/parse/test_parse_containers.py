@@ -11,7 +11,6 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import ContainerLook, CudaInit, DeviceNode, Gpu
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
-    cdi,
     container,
     cuda,
     daemon_json,
@@ -100,21 +99,6 @@ def test_files_that_dockerd_takes(raw, value):
 )
 def test_a_file_that_dockerd_would_not_take_is_unknown_with_its_place(raw, why):
     assert daemon_json.parse(raw, "daemon.json").error.startswith(why)
-
-
-def test_the_driver_inside_a_cdi_specification():
-    yaml = (
-        "---\ncdiVersion: 0.7.0\nkind: nvidia.com/gpu\ncontainerEdits:\n  mounts:\n"
-        "  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.580.95.05\n"
-        "  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.1\n"
-    )
-    assert cdi.is_nvidia(yaml)
-    assert cdi.driver_version(yaml).value == "580.95.05"
-    assert cdi.is_nvidia('{"cdiVersion":"0.7.0","kind":"nvidia.com/gpu","devices":[]}')
-    assert not cdi.is_nvidia("kind: amd.com/gpu\n# not nvidia.com/gpu\n")
-    assert cdi.driver_version("kind: nvidia.com/gpu\n").value is None
-    mixed = yaml + "  - hostPath: /lib/libnvidia-ml.so.580.159.03\n"
-    assert cdi.driver_version(mixed).value == "580.159.03, 580.95.05"
 
 
 def test_what_a_healthy_container_says():

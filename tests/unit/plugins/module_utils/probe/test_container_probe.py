@@ -52,6 +52,17 @@ def test_the_image_is_named_by_its_digest_alone():
         assert docker.pinned({"reference": reference, "digest": "sha256:ab"}) == name + "@sha256:ab"
 
 
+@pytest.mark.parametrize(("way", "asked"), [("runtime", True), ("cdi", False)])
+def test_where_tenants_do_not_trust_each_other_the_runtime_is_asked_by_a_mount(way, asked):
+    """No variable says it: it would count for nothing, and a probe that asks by it would see no GPU."""
+    node = recorded.Node()
+    container.container(Budget(node, 60), IMAGE, way, by_mount=True)
+    words = " ".join(node.ran[0][0].argv)
+    assert ("--runtime nvidia --volume /dev/null:/var/run/nvidia-container-devices/all" in words) is asked
+    assert "NVIDIA_VISIBLE_DEVICES" not in words
+    assert ("--device nvidia.com/gpu=all" in words) is not asked
+
+
 @pytest.mark.parametrize(
     ("way", "words"),
     [

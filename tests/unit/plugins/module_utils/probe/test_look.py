@@ -12,6 +12,7 @@ import json
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    CdiSpec,
     DriverLoaded,
     Evidence,
     FabricMismatch,
@@ -69,6 +70,9 @@ def test_a_healthy_node_is_read_whole():
         "/dev/nvidiactl",
     ]
     assert evidence.device_majors.value["nvidia"] == 195
+    assert evidence.dev_char.value == {node.path: node.path for node in evidence.device_nodes.value}
+    assert evidence.running_containers.value == ()
+    assert evidence.reloads == {}
     assert evidence.groups.value["video"] == (44, ())
     assert evidence.smi.value == evidence.nvml.value == GpuTool("580.159.03", "13.0", (GPU,))
     assert (evidence.cuda.value.code, evidence.cuda.value.devices) == (0, 1)
@@ -76,7 +80,11 @@ def test_a_healthy_node_is_read_whole():
     assert evidence.docker.value.version == "26.1.5+dfsg1"
     assert evidence.docker_config.value["features"] == {"cdi": True}
     assert evidence.image_digests.value == ("vendor.testbed:5000/cuda@" + nodes.DIGEST,)
-    assert evidence.cdi_specs.value == {"/var/run/cdi/nvidia.yaml": "580.159.03"}
+    assert evidence.cdi_specs.value == {
+        "/var/run/cdi/nvidia.yaml": CdiSpec("nvidia.com/gpu", "0.7.0", "580.159.03", ("0", GPU.uuid, "all"), True)
+    }
+    assert evidence.cdi_target.value == "/var/run/cdi/nvidia.yaml"
+    assert evidence.toolkit_config.value["nvidia-container-runtime"]["mode"] == "auto"
     assert list(evidence.files.value) == [nodes.BLACKLIST]
     assert (evidence.mark.value, evidence.docker_record.value) == (None, None)
     assert (evidence.boot_default.value, evidence.command_line.value.split()[-1]) == (None, "quiet")
@@ -125,6 +133,7 @@ BROKEN_COMMANDS = {
     "docker_socket": ["python3", docker.SOCKET],
     "docker_clients": ["python3", "root"],
     "image_digests": ["docker", "image"],
+    "running_containers": ["docker", "ls"],
     "containers runtime": ["docker", "nvidia"],
     "containers cdi": ["docker", "nvidia.com/gpu=all"],
 }
@@ -177,10 +186,13 @@ BROKEN_PATHS = [
     ("sources", "files", "/etc/apt/sources.list"),
     ("sources", "dirs", "/etc/apt/sources.list.d"),
     ("libraries", "links", "/lib/x86_64-linux-gnu/libcuda.so.1"),
+    ("dev_char", "links", "/dev/char/195:255"),
     ("docker_config", "files", "/etc/docker/daemon.json"),
     ("docker_config_file", "states", "/etc/docker/daemon.json"),
     ("docker_record", "files", "/var/lib/goldennode/docker.json"),
     ("own_holds", "files", "/var/lib/goldennode/holds.json"),
+    ("toolkit_config", "files", "/etc/nvidia-container-runtime/config.toml"),
+    ("cdi_target", "files", "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"),
     ("cdi_specs", "dirs", "/var/run/cdi"),
     ("cdi_specs", "files", "/var/run/cdi/nvidia.yaml"),
     ("files", "states", nodes.BLACKLIST),
@@ -297,7 +309,7 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert not_read == {
         "apparmor", "boot_default", "command_line", "cuda", "dkms", "docker", "docker_clients", "docker_root",
         "docker_socket", "fabric_mismatch", "image_digests", "kernel_log", "libraries", "modprobe", "module_on_disk",
-        "module_to_boot", "nvml", "secure_boot", "smi", "units",
+        "module_to_boot", "nvml", "running_containers", "secure_boot", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
@@ -691,3 +703,14 @@ def test_nodes_with_other_gpus_read_no_such_data():
     node = hgx_b200(device="0x2330", rc=0, stdout=VPD % BRIDGE + "\n")
     assert switches(node) == {}
     assert "grep" not in node.programs()
+
+
+@pytest.mark.parametrize("by_mount", [False, True])
+def test_the_runtime_is_asked_for_gpus_as_the_toolkit_is_told_to_take_it(by_mount):
+    wanted = dataclasses.replace(nodes.desired(), toolkit={"accept-nvidia-visible-devices-as-volume-mounts": by_mount})
+    node = nodes.Node()
+    look(node, wanted)
+    argvs = [" ".join(command.argv) for command, _unprivileged, _groups in node.ran]
+    (runtime,) = [argv for argv in argvs if "--runtime nvidia" in argv]
+    assert ("/var/run/nvidia-container-devices/all" in runtime) is by_mount
+    assert ("NVIDIA_VISIBLE_DEVICES=all" in runtime) is not by_mount

@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     cdi = groups.add_parser("cdi", allow_abbrev=False).add_subparsers(required=True)
     generate = cdi.add_parser("generate", allow_abbrev=False)
     generate.add_argument("--output", default=os.environ.get("NVIDIA_CTK_CDI_OUTPUT_FILE_PATH", ""))
+    generate.add_argument("--feature-flag", "--feature-flags", dest="flags", action="append", default=[])
     generate.add_argument("--format", choices=("yaml", "json"), default="yaml")
     generate.set_defaults(command=_cdi_generate)
     cdi.add_parser("list", allow_abbrev=False).set_defaults(command=_cdi_list)
@@ -79,8 +80,8 @@ def _show_help(parser: argparse.ArgumentParser) -> int:
 
 
 def _cdi_generate(arguments: argparse.Namespace) -> int:
-    no_gids = config.get(config.load(), "features.no-additional-gids-for-device-nodes", False)
-    content = spec.generate(additional_gids=not no_gids)
+    flags = arguments.flags or os.environ.get("NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS", "").split(",")
+    content = spec.generate(additional_gids="no-additional-gids-for-device-nodes" not in flags)
     text = json.dumps(content, indent=2) + "\n" if arguments.format == "json" else "---\n" + spec.dump(content)
     if not arguments.output:
         sys.stdout.write(text)
@@ -120,6 +121,7 @@ def _runtime_configure(arguments: argparse.Namespace) -> int:
 
 
 def _config(arguments: argparse.Namespace) -> int:
+    config.load(arguments.file)  # the real one parses the file, and refuses what it cannot
     text = arguments.file.read_text(encoding="utf-8") if arguments.file.exists() else ""
     for setting in arguments.set:
         key, separator, value = setting.partition("=")

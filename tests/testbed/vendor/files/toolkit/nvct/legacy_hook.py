@@ -24,7 +24,8 @@ from .log import ToolkitError, line
 
 _CGROUPS = Path("/sys/fs/cgroup")
 
-# bpf(2), from the kernel's headers
+# setns(2) and bpf(2), from the kernel's headers
+_CLONE_NEWNS = 0x00020000
 _SYS_BPF = 321
 _PROG_LOAD, _PROG_ATTACH, _PROG_DETACH, _PROG_GET_FD_BY_ID, _PROG_QUERY = 5, 8, 9, 13, 16
 _PROG_TYPE_CGROUP_DEVICE = 15
@@ -52,14 +53,14 @@ def main(argv: t.Sequence[str]) -> int:
 
 def prestart(state: t.Mapping[str, t.Any]) -> None:
     bundle = Path(state["bundle"])
-    container = oci.load(bundle)
-    request = oci.environment(container).get(runtime.VISIBLE, "void")
-    if request in ("", "void"):
+    container, wanted = oci.load(bundle), config.load()
+    request = runtime.asked_for(container, wanted)
+    if not request:
         return
     gpus = [] if request == "none" else runtime.requested(request, nvml.gpus())
     common = spec.common_edits(spec.driver_version())
     nodes = [node["path"] for node in (*common["deviceNodes"], *spec.device_edits(gpus)["deviceNodes"])]
-    if not config.get(config.load(), "nvidia-container-cli.no-cgroups", False):
+    if not config.get(wanted, "nvidia-container-cli.no-cgroups", False):
         _allow_devices(_cgroup_of(state["pid"]))
     _in_mount_namespace(state["pid"], lambda: _populate(oci.root_of(bundle, container), common["mounts"], nodes))
 
@@ -71,7 +72,7 @@ def _in_mount_namespace(pid: int, work: t.Callable[[], None]) -> None:
         status = 1
         try:
             with open("/proc/%d/ns/mnt" % pid, "rb") as namespace:
-                os.setns(namespace.fileno(), os.CLONE_NEWNS)
+                _set_namespace(namespace.fileno())
             work()
             status = 0
         except (ToolkitError, OSError) as error:
@@ -80,6 +81,12 @@ def _in_mount_namespace(pid: int, work: t.Callable[[], None]) -> None:
             os._exit(status)
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
         raise ToolkitError("mount error: the driver's files could not be laid into the container")
+
+
+def _set_namespace(descriptor: int) -> None:
+    """os.setns, which Python has since 3.12 only."""
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "setns failed: %s" % os.strerror(ctypes.get_errno()))
 
 
 def _populate(root: Path, mounts: t.Sequence[t.Mapping[str, str]], nodes: t.Sequence[str]) -> None:

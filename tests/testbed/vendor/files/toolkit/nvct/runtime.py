@@ -18,6 +18,8 @@ from . import nvml, oci, release, spec
 from .log import ToolkitError
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+_MOUNTS = "/var/run/nvidia-container-devices/"
+_HOOK = "/usr/bin/nvidia-container-runtime-hook"
 
 
 def main(argv: t.Sequence[str]) -> int:
@@ -35,14 +37,63 @@ def main(argv: t.Sequence[str]) -> int:
 
 def inject(bundle: Path) -> None:
     """Nothing, where the container does not ask for GPUs."""
-    config = oci.load(bundle)
-    request = oci.environment(config).get(VISIBLE, "void")
-    if request in ("", "void"):
+    config, wanted = oci.load(bundle), settings.load()
+    request = asked_for(config, wanted)
+    if not request:
         return
-    oci.apply(config, spec.common_edits(spec.driver_version()))
-    if request != "none":
-        oci.apply(config, spec.device_edits(requested(request, nvml.gpus())))
+    mode = settings.get(wanted, "nvidia-container-runtime.mode", "auto")
+    if mode == "auto":
+        mode = "cdi" if all(_is_qualified(word) for word in request.split(",")) else "jit-cdi"
+    if mode == "legacy":
+        oci.apply(config, {"hooks": [{"hookName": "prestart", "path": _HOOK, "args": [_HOOK, "prestart"]}]})
+    elif mode in ("cdi", "jit-cdi"):
+        if mode == "cdi":
+            _resolve(request)
+        gids = not settings.get(wanted, "features.no-additional-gids-for-device-nodes", False)
+        oci.apply(config, spec.common_edits(spec.driver_version()))
+        if request != "none":
+            oci.apply(config, spec.device_edits(requested(request, nvml.gpus()), gids))
+    else:
+        raise ToolkitError("error creating runtime: invalid runtime mode: %s" % mode)
     oci.save(bundle, config)
+
+
+def asked_for(config: oci.Config, wanted: t.Mapping[str, t.Any]) -> str:
+    """What a container asks for: by mounts of /dev/null where these count, else by the variable, which counts in a
+    container without privileges only where the toolkit is told so; "" where it asks for nothing."""
+    if settings.get(wanted, "accept-nvidia-visible-devices-as-volume-mounts", False):
+        mounts = [one["destination"] for one in config.get("mounts", []) if one.get("source") == "/dev/null"]
+        names = [_device_of(place[len(_MOUNTS) :]) for place in mounts if place.startswith(_MOUNTS)]
+        if names:
+            return ",".join(names)
+    capabilities = config.get("process", {}).get("capabilities") or {}
+    privileged = "CAP_SYS_ADMIN" in capabilities.get("bounding", [])
+    key = "accept-nvidia-visible-devices-envvar-when-unprivileged"
+    if not privileged and not settings.get(wanted, key, True):
+        return ""
+    request = oci.environment(config).get(VISIBLE, "void")
+    return "" if request == "void" else request
+
+
+def _device_of(name: str) -> str:
+    """cdi/nvidia.com/gpu/0 is the device nvidia.com/gpu=0."""
+    if not name.startswith("cdi/"):
+        return name
+    kind, _, device = name[len("cdi/") :].rpartition("/")
+    return "%s=%s" % (kind, device)
+
+
+def _is_qualified(word: str) -> bool:
+    return word.strip().startswith(spec.KIND + "=")
+
+
+def _resolve(request: str) -> None:
+    known = spec.device_names()
+    names = [word.strip() for word in request.split(",")]
+    qualified = [name if _is_qualified(name) else "%s=%s" % (spec.KIND, name) for name in names]
+    unknown = [name for name in qualified if name not in known]
+    if unknown:
+        raise ToolkitError("failed to inject CDI devices: unresolvable CDI devices %s" % ", ".join(unknown))
 
 
 def requested(request: str, gpus: t.Sequence[nvml.Gpu]) -> t.List[nvml.Gpu]:
