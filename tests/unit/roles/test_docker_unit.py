@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""systemd reads Docker's unit anew where it says that it must, and not else: a reload may cost containers their GPUs."""
+"""systemd reads Docker's unit anew where it says that it must, and not else: a reload may cost containers GPUs."""
 
 from __future__ import annotations
 
