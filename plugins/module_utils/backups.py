@@ -23,9 +23,13 @@ def keep(system: System, path: str, raw: bytes) -> str:
     """Write the copy, with mode, owner and SELinux context of the file, and return its path."""
     backup = name_for(system, path)
     system.write(backup, raw, like=path)
+    trim(system, path)
+    return backup
+
+
+def trim(system: System, path: str) -> None:
     for old in of(system, path)[:-KEPT]:
         system.remove(old)
-    return backup
 
 
 def of(system: System, path: str) -> t.List[str]:

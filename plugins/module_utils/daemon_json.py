@@ -79,6 +79,11 @@ def decode(raw: bytes) -> str:
         ) from error
 
 
+def without_mark(raw: bytes) -> bytes:
+    """The same text without a byte order mark, which engines before 23 do not read."""
+    return decode(raw).encode("utf-8") if raw.startswith(tuple(bom for bom, _name in _BOMS)) else raw
+
+
 def load(raw: t.Optional[bytes]) -> t.Dict[str, t.Any]:
     """What the file says, as plain data. No file, an empty file and a blank file say nothing: ``{}``."""
     text = decode(raw or b"")
@@ -114,6 +119,44 @@ def differing(config: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) ->
         elif not _same(config[key], wanted):
             found.append((key,))
     return found
+
+
+def merged(config: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """What ``merge`` would make of the file, as plain data; what is in its way stays."""
+    result = dict(config)
+    for key, wanted in settings.items():
+        present = config.get(key)
+        if isinstance(wanted, dict) and isinstance(present, dict):
+            result[key] = merged(present, wanted)
+        elif key not in config or not (isinstance(wanted, dict) or isinstance(present, dict)):
+            result[key] = wanted
+    return result
+
+
+def obstacles(config: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, ...]]:
+    """Paths where the file has an object and the settings have none, or the other way round: ``merge`` refuses it."""
+    found: t.List[t.Tuple[str, ...]] = []
+    for key, wanted in settings.items():
+        present = config.get(key)
+        if isinstance(wanted, dict) and isinstance(present, dict):
+            found.extend((key, *path) for path in obstacles(present, wanted))
+        elif key in config and (isinstance(wanted, dict) or isinstance(present, dict)):
+            found.append((key,))
+    return found
+
+
+def place(raw: bytes, path: t.Sequence[str]) -> str:
+    """``line 2 column 11``: where the value at the path stands in the file; "" when it is not there."""
+    text = decode(raw)
+    if _is_blank(text):
+        return ""
+    node = _scan(text)
+    for key in path:
+        member = {m.key: m for m in node.members}.get(key)
+        if member is None:
+            return ""
+        node = member.node
+    return "line %d column %d" % _place(text, node.start)
 
 
 def check_settings(settings: t.Any, path: t.Tuple[str, ...] = ()) -> None:

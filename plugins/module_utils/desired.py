@@ -13,7 +13,7 @@ import hashlib
 import re
 import typing as t
 
-from . import docker_settings, toolkit_wanted
+from . import daemon_keys, docker_settings, toolkit_wanted
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -174,16 +174,24 @@ def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
         value = _at(options, path.split("."))
         if value is not MISSING:
             problems.append(Problem("docker_daemon_options." + path, value, "is managed by a variable of its own", fix))
-    for key in ("runtimes", "features"):
-        if key in options and not isinstance(options[key], dict):
-            problems.append(
-                Problem("docker_daemon_options." + key, options[key], "is not a dictionary", "Write it as one")
-            )
+    problems += _engine_problems(options)
     default, runtimes = docker["docker_default_runtime"], options.get("runtimes", {})
     if default not in ("runc", "nvidia") and isinstance(runtimes, dict) and default not in runtimes:
         fix = "Use runc or nvidia, or register it in docker_daemon_options.runtimes"
         problems.append(Problem("docker_default_runtime", default, "is a runtime that Docker would not know", fix))
     return problems + docker_settings.problems(docker)
+
+
+def _engine_problems(options: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    """Options with which dockerd would not start, or which it would not read."""
+    for fault in daemon_keys.faults(options):
+        name = "docker_daemon_options." + ".".join(fault.path)
+        yield Problem(name, fault.value, fault.message, fault.fix[0].upper() + fault.fix[1:])
+    runtimes = options.get("runtimes")
+    for name, runtime in runtimes.items() if isinstance(runtimes, dict) else ():
+        if isinstance(runtime, dict) and runtime.get("args"):
+            path = "docker_daemon_options.runtimes.%s.args" % name
+            yield Problem(path, runtime["args"], "is a key that no engine reads", "Call it runtimeArgs")
 
 
 def _platform_problems(lock: t.Mapping[str, t.Any], settings: Settings) -> t.List[Problem]:

@@ -23,9 +23,23 @@ PATH = "/var/lib/goldennode/docker.json"
 
 
 def fingerprint(invocation: str, settings: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
-    """The record for one start of the daemon (systemd's invocation id) and the settings that were in force in it."""
-    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":")).encode("utf-8")
-    return {"schema": SCHEMA, "invocation": invocation, "settings": "sha256:" + hashlib.sha256(canonical).hexdigest()}
+    """The record for one start of the daemon (systemd's invocation id): digests of the settings in force in it."""
+    digests = {key: _digest(value) for key, value in settings.items()}
+    return {"schema": SCHEMA, "invocation": invocation, "settings": digests}
+
+
+def unproven(
+    record: t.Any, invocation: str, settings: t.Mapping[str, t.Any], paths: t.Iterable[t.Tuple[str, ...]]
+) -> t.List[t.Tuple[str, ...]]:
+    """Those of the paths whose settings the record does not show to be in force in this start of the daemon."""
+    digests = record.get("settings") if isinstance(record, dict) and record.get("invocation") == invocation else None
+    known = digests if isinstance(digests, dict) else {}
+    return [path for path in paths if known.get(path[0]) != _digest(settings[path[0]])]
+
+
+def _digest(value: t.Any) -> str:
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    return "sha256:" + hashlib.sha256(canonical).hexdigest()
 
 
 def of_verified(desired: Desired, evidence: Evidence) -> t.Optional[t.Dict[str, t.Any]]:

@@ -4,11 +4,13 @@
 """The flags that a start of dockerd would get, and which keys of daemon.json they collide with. Pure.
 
 dockerd refuses to start when one setting is given as a flag and in its file. The running process tells what the
-*last* start got; the next one gets what the unit says now, with its environment files expanded.
+*last* start got; the next one gets what the unit says now, with its environment files expanded; and the one after
+systemd has read its units again, at the next boot at the latest, what they say on disk.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import typing as t
@@ -62,6 +64,12 @@ _WHOLE_OBJECTS = (
     "runtimes",
 )
 
+#: systemd's own signs in front of a program: no variables, another name, failures that do not count, rights.
+_EXEC_PREFIXES = "@-:+!|"
+
+#: dockerd itself, or a copy of it that is called alike (dockerd-ce).
+_DOCKERD = re.compile(r"^(?:.*/)?dockerd(?:-[a-z]+)?$")
+
 _ARGV = re.compile(r"argv\[\]=(.*?) ; ignore_errors=")
 _ENVIRONMENT_FILE = re.compile(r"^(.*?)(?: \(ignore_errors=(?:yes|no)\))?$")
 _ASSIGNMENT = re.compile(r"^\s*([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
@@ -69,20 +77,69 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _WHOLE_VARIABLE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
 
 
-def command_line(exec_start: str, environment: t.Mapping[str, str]) -> t.List[str]:
-    """dockerd's arguments out of ``systemctl show``'s ExecStart, with variables replaced as systemd replaces them.
+@dataclasses.dataclass(frozen=True)
+class Service:
+    """What a unit says of its start: the command line as written, and where the variables in it come from."""
 
-    ``${NAME}`` stays inside its word; ``$NAME`` alone is split into words; an unset variable is empty.
+    words: t.Tuple[str, ...] = ()
+    environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    environment_files: t.Tuple[str, ...] = ()
+
+
+def loaded(properties: t.Mapping[str, t.Sequence[str]]) -> Service:
+    """The service as systemd has it loaded, by what ``systemctl show`` prints, drop-ins included."""
+    match = _ARGV.search("".join(properties.get("ExecStart", ())[:1]))
+    variables: t.Dict[str, str] = {}
+    for value in properties.get("Environment", ()):
+        variables.update(environment_of_unit(value))
+    files = environment_files(properties.get("EnvironmentFiles", ()))
+    return Service(tuple(match.group(1).split()) if match else (), variables, tuple(files))
+
+
+def on_disk(text: str) -> Service:
+    """The service as its files say, unit and drop-ins in systemd's order: what ``systemctl cat`` prints.
+
+    An empty assignment forgets those before it.
     """
-    match = _ARGV.search(exec_start)
     words: t.List[str] = []
-    for word in match.group(1).split() if match else []:
+    variables: t.Dict[str, str] = {}
+    files: t.List[str] = []
+    for name, value in _assignments(text, "Service"):
+        if name == "ExecStart":
+            words = _words(value.lstrip(_EXEC_PREFIXES)) if value else []
+        elif name == "Environment":
+            variables = {**variables, **environment_of_unit(value)} if value else {}
+        elif name == "EnvironmentFile":
+            files = [*files, value.lstrip("-")] if value else []
+    return Service(tuple(words), variables, tuple(files))
+
+
+def _assignments(text: str, section: str) -> t.Iterator[t.Tuple[str, str]]:
+    inside = False
+    for line in text.replace("\\\n", " ").splitlines():
+        line = line.strip()
+        if line.startswith("["):
+            inside = line == "[%s]" % section
+        elif inside and "=" in line and not line.startswith(("#", ";")):
+            name, _equals, value = line.partition("=")
+            yield name.strip(), value.strip()
+
+
+def command_line(words: t.Iterable[str], environment: t.Mapping[str, str]) -> t.List[str]:
+    """dockerd and its arguments, with variables replaced as systemd replaces them.
+
+    ``${NAME}`` stays inside its word; ``$NAME`` alone is split into words; an unset variable is empty. What stands
+    before dockerd (env, nice, a shell) goes. Nothing is left where dockerd is not named: a script of somebody's.
+    """
+    replaced: t.List[str] = []
+    for word in words:
         whole = _WHOLE_VARIABLE.match(word)
         if whole:
-            words.extend(_words(environment.get(whole.group(1), "")))
+            replaced.extend(_words(environment.get(whole.group(1), "")))
         else:
-            words.append(_VARIABLE.sub(lambda found: environment.get(found.group(1), ""), word))
-    return words
+            replaced.append(_VARIABLE.sub(lambda found: environment.get(found.group(1), ""), word))
+    at = next((at for at, word in enumerate(replaced) if _DOCKERD.match(word)), len(replaced))
+    return replaced[at:]
 
 
 def environment_files(shown: t.Iterable[str]) -> t.List[str]:
@@ -107,13 +164,18 @@ def environment_of_unit(shown: str) -> t.Dict[str, str]:
 
 
 def config_path(arguments: t.Sequence[str]) -> str:
-    """The configuration file that dockerd reads when it is started with these arguments."""
+    """The configuration file that dockerd reads when it is started with these arguments. The last flag counts."""
+    path = DEFAULT_CONFIG
     for at, word in enumerate(arguments):
         if word == "--config-file" and at + 1 < len(arguments):
-            return arguments[at + 1]
+            path = arguments[at + 1]
         if word.startswith("--config-file="):
-            return word.partition("=")[2]
-    return DEFAULT_CONFIG
+            path = word.partition("=")[2]
+    return path
+
+
+def switched_on(arguments: t.Iterable[str], flag: str) -> bool:
+    return any(word in ("--%s" % flag, "--%s=true" % flag) for word in arguments)
 
 
 def conflicts(

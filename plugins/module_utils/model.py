@@ -397,14 +397,14 @@ class DockerEngine:
 
     version: str
     root_dir: str = ""
-    runtimes: t.Tuple[str, ...] = ()
-    default_runtime: str = ""
     cgroup_driver: str = ""
     cgroup_version: str = ""
     cdi_spec_dirs: t.Tuple[str, ...] = ()
     security_options: t.Tuple[str, ...] = ()
     operating_system: str = ""
     live_restore: bool = False
+    containers_running: t.Optional[int] = None
+    told: t.Dict[str, t.Any] = dataclasses.field(default_factory=dict)  # its settings, in the words of daemon.json
 
 
 @dataclasses.dataclass(frozen=True)

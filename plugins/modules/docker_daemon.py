@@ -15,12 +15,15 @@ author:
 description:
   - Merges settings into C(daemon.json) by editing only the places that differ. Every key, order, number and spelling
     that is not part of O(settings) stays as it is, to the byte.
-  - Nothing is written before the result is known to be good. Malformed JSON, doubled keys, values of the wrong type, a
-    setting that is also given as a flag in C(docker.service), and whatever C(dockerd --validate) refuses (Docker 23 and
-    newer) are errors that leave the file alone.
+  - Nothing is written before the result is known to be good. Malformed JSON, doubled keys and values of a type that
+    dockerd does not take are errors that name line and column and leave the file alone. So are a setting that is also
+    given as a flag in C(docker.service), as it is loaded and as its files on disk say, and whatever
+    C(dockerd --validate) refuses. Engines of 20.10 have no such option; they read the file in a start without root's
+    rights, which ends right after it.
   - Whether Docker must be restarted follows from the state of the node, so that a run that was killed after the write
     is finished by the next one. Docker is restarted at most once, never reloaded, and waited for. If it does not come
     back, the old file is put back, Docker is started with it, and the module fails with the end of Docker's journal.
+  - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link.
   - Where Docker is not installed yet, only the file is merged.
 attributes:
   check_mode:
@@ -45,7 +48,8 @@ options:
       - When a restart that is due may be done.
       - V(never) leaves it to somebody else.
       - V(when_idle) does it when no container is running, when Docker itself is not running, or when C(live-restore)
-        keeps the containers alive.
+        keeps the containers alive. It does not where what it needs changes with the restart (data root, bridge, driver
+        of control groups and the like, or Docker's minor version).
       - V(when_due) does it in any case. Running containers are stopped by it.
     type: str
     choices: [never, when_idle, when_due]
@@ -57,6 +61,7 @@ options:
   backup:
     description:
       - Keep the file as it was before a change beside it, as C(daemon.json.goldennode-TIME~). The newest three stay.
+      - The diff is without users and passwords in addresses (of a proxy, say); the file and its copies have them.
     type: bool
     default: true
 """
@@ -101,7 +106,7 @@ refused:
   type: str
   sample: 2 containers are running, which a restart of Docker would stop; stop them, or set docker_allow_restart to true
 validated:
-  description: C(dockerd --validate) has taken the file. False where Docker is not installed or older than 23.
+  description: dockerd itself has read the file and taken it. False where Docker is not installed or older than 20.10.
   returned: always
   type: bool
   sample: true
@@ -112,10 +117,28 @@ backup_file:
   sample: /etc/docker/daemon.json.goldennode-20261130T154109Z~
 """
 
+import typing as t
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config import DockerConfigError, Wanted, apply
+from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config import (
+    DockerConfigError,
+    Outcome,
+    Wanted,
+    apply,
+)
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse.text import without_users
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
+
+
+def diff_of(path: str, outcome: Outcome) -> t.Dict[str, str]:
+    """What is shown of a change: it has no password of a proxy in it, and the file has."""
+    return {
+        "before_header": path,
+        "after_header": path,
+        "before": without_users(outcome.before),
+        "after": without_users(outcome.after),
+    }
 
 
 def main() -> None:
@@ -142,13 +165,7 @@ def main() -> None:
         "validated": outcome.validated,
     }
     if module._diff:
-        header = module.params["path"]
-        result["diff"] = {
-            "before_header": header,
-            "after_header": header,
-            "before": outcome.before,
-            "after": outcome.after,
-        }
+        result["diff"] = diff_of(module.params["path"], outcome)
     if outcome.backup_file:
         result["backup_file"] = outcome.backup_file
     module.exit_json(**result)

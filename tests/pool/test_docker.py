@@ -80,14 +80,57 @@ def test_a_file_that_docker_refuses_is_put_back_and_containers_live_on(golden: P
     state = "docker inspect --format '{{.State.Running}} {{.State.Pid}} {{.State.StartedAt}}' mine"
     before, container = node.ssh("cat %s" % DAEMON_JSON).stdout, node.ssh(state).stdout
     assert container.startswith("true ")
-    run = golden.site(docker_daemon_options={**options, "storage-driver": "no-such-driver"})
+    broken = {**options, "storage-driver": "no-such-driver"}
+    since = started(node)
+    run = golden.site(docker_daemon_options=broken, docker_allow_restart=False)
+    assert "live-restore does not keep them where storage-driver changes" in " ".join(run.output.split())
+    assert started(node) == since
+    node.ssh("cat > %s << 'END'\n%s\nEND" % (DAEMON_JSON, before.rstrip("\n")))
+    run = golden.site(docker_daemon_options=broken)
     assert run.rc != 0
     assert "The old file was put back and Docker runs again." in " ".join(run.output.split())
     assert "no-such-driver" in run.output
-    assert node.ssh("cat %s" % DAEMON_JSON).stdout == before
+    assert node.ssh("cat %s" % DAEMON_JSON).stdout.rstrip("\n") == before.rstrip("\n")
     assert node.ssh("systemctl is-active docker").stdout.strip() == "active"
     assert node.ssh(state).stdout == container
     assert not node.is_golden()
     run = golden.site(docker_daemon_options=options)
     assert run.rc == 0, run.output
     assert node.ssh(state).stdout == container
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"ipv6": "true"}, "is not true or false"),
+        ({"log-opts": {"max-file": 3}}, "log-opts.max-file: 3 is not text"),
+        ({"runtimes": {"runc": {"path": "runc"}}}, "is a runtime of a reserved name"),
+    ],
+)
+def test_a_file_with_which_docker_would_not_start_is_refused_at_once(
+    golden: Pool, config: t.Dict[str, t.Any], words: str
+) -> None:
+    """Case 031: valid JSON, and the next restart would stop all containers."""
+    (node,) = golden.nodes
+    before, since = node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)
+    there = settings(node)
+    merged = {**there, **{key: {**there.get(key, {}), **v} if isinstance(v, dict) else v for key, v in config.items()}}
+    text = json.dumps(merged)
+    node.ssh("cat > %s << 'END'\n%s\nEND" % (DAEMON_JSON, text))
+    run = golden.site()
+    assert run.rc != 0
+    assert words in " ".join(run.output.split())
+    assert (settings(node), started(node)) == (merged, since)
+    node.ssh("cat > %s << 'END'\n%s\nEND" % (DAEMON_JSON, before.rstrip("\n")))
+    assert golden.site().rc == 0
+
+
+def test_an_unknown_key_is_refused_by_dockerd_itself_on_every_engine(golden: Pool) -> None:
+    """20.10 cannot validate; it reads the file in a start without rights, and leaves nothing behind."""
+    (node,) = golden.nodes
+    before, since = node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)
+    run = golden.site(docker_daemon_options={**OPTIONS, "log-opt": {"max-size": "10m"}})
+    assert run.rc != 0
+    assert "don't match any configuration option" in " ".join(run.output.split())
+    assert (node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)) == (before, since)
+    assert golden.site().rc == 0

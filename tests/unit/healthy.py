@@ -243,12 +243,12 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
             DockerEngine(
                 version=want.lock["docker"]["version"],
                 root_dir=_docker_root(want).path,
-                runtimes=("io.containerd.runc.v2", "nvidia", "runc"),
-                default_runtime=want.daemon["default-runtime"],
                 cgroup_driver="systemd",
                 cgroup_version="2",
                 cdi_spec_dirs=("/etc/cdi", "/var/run/cdi"),
                 operating_system="Debian GNU/Linux 13 (trixie)",
+                containers_running=0,
+                told={key: copy.deepcopy(want.daemon[key]) for key in want.daemon if key != "log-opts"},
             )
         ),
         docker_socket=Reading(SocketListener("/run/docker.sock", 1, "/sbin/init", "/init.scope")),

@@ -25,6 +25,8 @@ NOT_PURE = (
     "boot_default.py",
     "cdi_refresh.py",
     "docker_config.py",
+    "docker_refusals.py",
+    "docker_state.py",
     "driver_reload.py",
     "initramfs.py",
     "kept_packages.py",

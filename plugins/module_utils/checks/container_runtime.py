@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .. import docker_record
-from ..daemon_json import differing
+from .. import daemon_in_force, docker_record
+from ..daemon_json import differing, merged, obstacles
+from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
+from ..parse.text import without_users
 from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
-from .wanted import RUN_SITE, cdi_wanted, injections
+from .wanted import RUN_SITE, injections
 
 DOCKER = "docker.service"
 
@@ -91,6 +93,19 @@ def daemon_config(desired: Desired, evidence: Evidence, expected_gpus: t.Optiona
             )
         ]
     config = reading.value or {}
+    stops = list(_in_the_way(config, desired.daemon)) or faults(merged(config, desired.daemon))
+    if stops:
+        return [
+            failed(
+                ".".join(fault.path),
+                expected="settings with which dockerd starts",
+                actual=str(fault),
+                cause="Docker's next start would fail, and stop all containers. In daemon.json: %s." % fault,
+                fix="Mend daemon.json there; nothing is written to it before.",
+                repair="manual",
+            )
+            for fault in stops
+        ]
     problems = [
         failed(
             ".".join(path),
@@ -105,36 +120,45 @@ def daemon_config(desired: Desired, evidence: Evidence, expected_gpus: t.Optiona
     return all_passed(problems, "%d wanted settings are in daemon.json" % len(desired.daemon))
 
 
+def _in_the_way(config: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> t.Iterator[Fault]:
+    for path in obstacles(config, wanted):
+        message = "is %s object" % ("no" if isinstance(daemon_in_force.at(wanted, path), dict) else "an")
+        yield Fault(path, daemon_in_force.at(config, path), message, "take the key out, and the next run writes it")
+
+
 def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
     value: t.Any = config
     for key in path:
         if not isinstance(value, dict) or key not in value:
             return "not set"
         value = value[key]
-    return repr(value)
+    return without_users(repr(value))
 
 
 def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     """Whether the running daemon has what the file says. Derived from state, so that a run that was killed between the
     write and the restart is finished by the next.
     """
+    told = evidence.docker.value.told if evidence.docker.value else {}
     problems = [
         failed(
-            name,
-            expected=want,
-            actual=actual,
+            ".".join(path),
+            expected=_shown(desired.daemon, path),
+            actual=_shown(told, path),
             cause="The running daemon has not read its settings.",
             fix=_RESTART,
             repair="roles",
         )
-        for name, want, actual in _told_otherwise(desired, evidence)
+        for path in daemon_in_force.contradicted(told, desired.daemon)
     ]
-    if not problems and _restart_pending(desired, evidence):
+    stale = _stale(desired, evidence, daemon_in_force.untold(told, desired.daemon))
+    if not problems and stale:
         problems.append(
             failed(
                 expected="a daemon that was started with the wanted settings",
                 actual="daemon.json is newer than the start of Docker",
-                cause="daemon.json was written after Docker was started, and Docker does not tell what it has read.",
+                cause="daemon.json was written after Docker was started, and Docker does not tell whether it has %s in"
+                " force." % daemon_in_force.names(stale),
                 fix=_RESTART,
                 repair="roles",
             )
@@ -142,27 +166,15 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
     return all_passed(problems, "the running daemon has the wanted settings")
 
 
-def _told_otherwise(desired: Desired, evidence: Evidence) -> t.Iterator[t.Tuple[str, str, str]]:
-    """(setting, wanted, actual) where docker info contradicts what is wanted."""
-    there = evidence.docker.value
-    if there is None:
-        return
-    missing = sorted(set(desired.daemon.get("runtimes") or {}) - set(there.runtimes))
-    if missing:
-        yield "runtimes", ", ".join(missing), ", ".join(there.runtimes) or "none"
-    default = desired.daemon.get("default-runtime")
-    if default is not None and there.default_runtime != default:
-        yield "default-runtime", str(default), there.default_runtime
-    if cdi_wanted(desired) and not there.cdi_spec_dirs:
-        yield "features.cdi", "on", "off"
-
-
-def _restart_pending(desired: Desired, evidence: Evidence) -> bool:
+def _stale(
+    desired: Desired, evidence: Evidence, untold: t.Sequence[daemon_in_force.Path]
+) -> t.List[daemon_in_force.Path]:
+    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
     file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
     if file is None or unit is None or unit.started_at is None or file.mtime < unit.started_at:
-        return False
+        return []
     # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
-    return evidence.docker_record.value != docker_record.fingerprint(unit.invocation, desired.daemon)
+    return docker_record.unproven(evidence.docker_record.value, unit.invocation, desired.daemon, untold)
 
 
 def injection(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

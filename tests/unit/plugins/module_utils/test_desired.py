@@ -310,8 +310,18 @@ def test_cdi_is_asked_for_where_the_engine_reads_it(docker, cdi, features):
             {"features": {"cdi": True}},
             "docker_daemon_options.features.cdi: True is managed by a variable of its own. Set toolkit_cdi",
         ),
-        ({"runtimes": []}, "docker_daemon_options.runtimes: [] is not a dictionary"),
-        ({"features": "cdi"}, "docker_daemon_options.features: 'cdi' is not a dictionary"),
+        ({"runtimes": []}, "docker_daemon_options.runtimes: [] is not an object. Write it so"),
+        ({"features": "cdi"}, "docker_daemon_options.features: 'cdi' is not an object. Write it so"),
+        (
+            {"ipv6": "true"},
+            "docker_daemon_options.ipv6: 'true' is not true or false. Write it so, dockerd takes nothing",
+        ),
+        ({"log-opts": {"max-file": 3}}, "docker_daemon_options.log-opts.max-file: 3 is not text. Write it so"),
+        ({"runtimes": {"runc": {"path": "x"}}}, "docker_daemon_options.runtimes.runc: {'path': 'x'} is a runtime of a"),
+        (
+            {"runtimes": {"mine": {"path": "x", "args": ["--debug"]}}},
+            "docker_daemon_options.runtimes.mine.args: ['--debug'] is a key that no engine reads. Call it runtimeArgs",
+        ),
     ],
 )
 def test_an_option_never_overrides_ours_in_silence(options, said):

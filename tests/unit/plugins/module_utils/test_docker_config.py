@@ -10,7 +10,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 
 import pytest
 
@@ -21,7 +23,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import (
     dockerd_flags,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command, Stat
 
 PATH = "/etc/docker/daemon.json"
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}, "default-runtime": "runc"}
@@ -36,12 +38,16 @@ class Node:
         self.clock = 1000.0
         self.skew = 1_700_000_000.0  # wall clock minus monotonic clock
         self.version = version
+        self.program = "/usr/bin/dockerd"
         self.flags = flags
         self.containers = containers
         self.commands = []
         self.loaded = True
         self.needs_reload = False
+        self.on_disk = ""  # the unit's files, where systemd has not read them yet
+        self.rights = True  # setpriv is there and may give rights up
         self.answers = True
+        self.live_restore = False  # by a flag
         self.active = False
         self.invocation = 0
         self.started = 0.0
@@ -105,6 +111,8 @@ class Node:
     def _systemctl(self, argv):
         if argv[1] == "show":
             return 0, self._show(), ""
+        if argv[1] == "cat":
+            return 0, self.on_disk, "Warning: docker.service changed on disk"
         if argv[1] == "restart":
             self.clock += 2
             failed = self.start()
@@ -117,12 +125,13 @@ class Node:
             return "LoadState=not-found\nActiveState=inactive\nInvocationID=\nExecMainStartTimestampMonotonic=0\n"
         return (
             "LoadState=loaded\nActiveState=%s\nInvocationID=%s\nExecMainStartTimestampMonotonic=%d\n"
-            "ExecStart={ path=/usr/bin/dockerd ; argv[]=/usr/bin/dockerd %s ; ignore_errors=no ; pid=1 }\n"
+            "ExecStart={ path=/usr/bin/dockerd ; argv[]=%s %s ; ignore_errors=no ; pid=1 }\n"
             "Environment=A=b\nEnvironmentFiles=/etc/default/docker (ignore_errors=yes)\nNeedDaemonReload=%s\n"
             % (
                 "active" if self.active else "failed",
                 "invocation%d" % self.invocation if self.active else "",
                 self.started * 1e6,
+                self.program,
                 self.flags,
                 "yes" if self.needs_reload else "no",
             )
@@ -141,7 +150,9 @@ class Node:
             "ContainersRunning": self.containers,
             "Runtimes": runtimes,
             "DefaultRuntime": config.get("default-runtime", "runc"),
-            "LiveRestoreEnabled": config.get("live-restore", False),
+            "LiveRestoreEnabled": config.get("live-restore", self.live_restore),
+            "CgroupDriver": config.get("exec-opts", ["=systemd"])[-1].partition("=")[2],
+            "Driver": config.get("storage-driver", "overlay2"),
             "CDISpecDirs": ["/etc/cdi"] if config.get("features", {}).get("cdi") else None,
         }
         return 0, json.dumps(info), ""
@@ -154,6 +165,18 @@ class Node:
         if refusal:
             return 1, "", "unable to configure the Docker daemon with file %s: %s" % (argv[3], refusal)
         return 0, "configuration OK", ""
+
+    def _setpriv(self, argv):
+        if not self.rights:
+            return 127, "", "setpriv: activate capabilities: Operation not permitted"
+        program, flag, path = argv[-3:]
+        assert (program, flag) == ("/usr/bin/dockerd", "--config-file")
+        refusal = self.refusal(self.files[path], None)
+        if not refusal and self.files[path].startswith((b"\xef\xbb\xbf", b"\xff\xfe")):
+            refusal = "invalid character"
+        if refusal:
+            return 1, "", "unable to configure the Docker daemon with file %s: %s" % (path, refusal)
+        return 1, "", "dockerd needs to be started with root privileges. To run dockerd in rootless mode as an"
 
     def _journalctl(self, argv):
         assert argv[argv.index("--lines") + 1] == "30"
@@ -169,10 +192,19 @@ class Node:
         return self.times[path]
 
     def listdir(self, folder):
-        return Reading({p.rpartition("/")[2]: None for p in sorted(self.files) if p.rpartition("/")[0] == folder})
+        here = {p.rpartition("/")[2]: int(self.times[p]) for p in sorted(self.files) if p.rpartition("/")[0] == folder}
+        return Reading({name: Stat("file", 0o644, 0, 0, 1, mtime) for name, mtime in here.items()})
+
+    def realpath(self, path):
+        return Reading(path if path in self.files else None)
 
     def write(self, path, content, like=None):
+        if self.full(path):
+            raise OSError(errno.ENOSPC, "No space left on device", path)
         self.put(path, content)
+
+    def full(self, path):
+        return False
 
     def remove(self, path):
         self.files.pop(path, None)
@@ -217,7 +249,7 @@ def test_the_runtime_is_in_force_at_once_and_a_second_run_does_nothing():
     node = Node('{"debug": true}')
     outcome = apply(node, NVIDIA)
     assert (outcome.changed, outcome.restarted, outcome.restart_due, outcome.validated) == (True, True, False, True)
-    assert outcome.reason == "the running daemon does not have runtimes.nvidia.path, runtimes.nvidia.args as wanted"
+    assert outcome.reason == "the running daemon does not have runtimes.nvidia as wanted"
     assert "nvidia" in node.read_at_start["runtimes"]
     assert node.commands.index("systemctl reset-failed docker.service") < node.commands.index(
         "systemctl restart docker.service"
@@ -312,6 +344,77 @@ def test_live_restore_keeps_containers_alive_only_when_it_is_on_before_and_after
     assert not apply(Node("{}", containers=3), {"live-restore": True}).restarted
 
 
+def test_live_restore_given_as_a_flag_of_the_unit():
+    node = Node("{}", containers=3, flags="-H fd:// --live-restore")
+    node.live_restore = True
+    assert apply(node, NVIDIA).restarted
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "what"),
+    [
+        ({}, {"bip": "10.9.0.1/24"}, "bip"),
+        ({}, {"storage-driver": "btrfs"}, "storage-driver"),
+        ({}, {"exec-opts": ["native.cgroupdriver=cgroupfs"]}, "exec-opts"),
+        ({"bip": "10.9.0.1/24"}, {"bip": "10.8.0.1/24", "bridge": "br1"}, "bip, bridge"),
+    ],
+)
+def test_live_restore_does_not_keep_containers_where_their_ground_moves(file, settings, what):
+    node = Node(json.dumps({"live-restore": True, **file}), containers=2)
+    outcome = apply(node, {**NVIDIA, **settings})
+    assert outcome.refused == (
+        "2 containers are running, which a restart of Docker would stop: live-restore does not keep them where %s "
+        "changes; stop them, or set docker_allow_restart to true" % what
+    )
+    assert not outcome.restarted
+    assert apply(node, {**NVIDIA, **settings}, restart="when_due").restarted
+
+
+def test_live_restore_keeps_containers_on_ground_that_stays():
+    node = Node(
+        '{"live-restore": true, "bip": "10.9.0.1/24", "exec-opts": ["native.cgroupdriver=systemd"]}', containers=2
+    )
+    assert apply(node, NVIDIA).restarted
+
+
+def test_what_the_daemon_tells_of_its_ground_counts_whoever_changed_the_file():
+    node = Node('{"live-restore": true}', containers=2)
+    node.put(PATH, '{"live-restore": true, "storage-driver": "btrfs"}')
+    assert "where storage-driver changes" in apply(node, NVIDIA).refused
+
+
+def test_ground_that_was_moved_by_a_run_without_consent_is_remembered_by_the_next():
+    wanted = {**NVIDIA, "bip": "10.9.0.1/24"}
+    node = Node('{"live-restore": true}', containers=2)
+    assert "where bip changes" in apply(node, wanted).refused
+    assert "where bip changes" in apply(node, wanted).refused
+
+
+def test_ground_that_is_known_to_be_in_force_does_not_move_because_the_file_is_new():
+    """A link as the data root is never told; the file was written since the start, in other things."""
+    ground = {"live-restore": True, "data-root": "/data/docker"}
+    node = Node(json.dumps(ground), containers=2)
+    assert apply(node, {**ground, "default-runtime": "runc"}).changed
+    assert apply(node, {**ground, **NVIDIA}).restarted
+
+
+def test_a_setting_more_that_is_in_force_is_no_restart_for_those_that_docker_does_not_tell():
+    node = Node("{}")
+    apply(node, {**NVIDIA, **LOGS})
+    outcome = apply(node, {**NVIDIA, **LOGS, "live-restore": False})
+    assert (outcome.changed, outcome.restarted) == (True, False)
+    outcome = apply(node, {**NVIDIA, **LOGS, "live-restore": False, "exec-opts": ["native.cgroupdriver=systemd"]})
+    assert (outcome.changed, outcome.restarted, outcome.reason) == (True, False, "")
+
+
+def test_live_restore_does_not_reach_over_a_new_minor_version():
+    node = Node(json.dumps({"live-restore": True, **NVIDIA}), containers=2)
+    node.version = "26.1.6"
+    assert apply(node, NVIDIA).restarted
+    node.version = "27.0.1"
+    assert "where the version of Docker changes" in apply(node, NVIDIA).refused
+
+
 def test_a_refused_restart_stays_due_until_consent_comes():
     node = Node("{}", containers=1)
     assert apply(node, NVIDIA).restart_due
@@ -325,7 +428,7 @@ def test_a_daemon_that_does_not_answer_is_not_taken_for_idle():
     node = Node("{}")
     node.answers = False
     outcome = apply(node, NVIDIA)
-    assert outcome.reason == "docker info does not answer: Cannot connect to the Docker daemon"
+    assert outcome.reason == "the Docker engine does not answer: Cannot connect to the Docker daemon"
     assert outcome.refused.startswith("whether containers run is not known; set docker_allow_restart to true")
 
 
@@ -413,16 +516,6 @@ def test_docker_that_is_down_is_started():
     assert (outcome.changed, outcome.restarted, outcome.reason) == (True, True, "docker.service is failed")
 
 
-def test_docker_info_that_tells_nothing_of_cdi():
-    """Before Docker 25 there is no such line; the file and the start say it."""
-    assert docker_config.in_force({"ServerVersion": "24.0.9"}, {"features": {"cdi": True}}) == {
-        ("features", "cdi"): None
-    }
-    assert docker_config.in_force({"ServerVersion": "25.0.0"}, {"features": {"cdi": True}}) == {
-        ("features", "cdi"): False
-    }
-
-
 # Docker not there
 
 
@@ -497,6 +590,40 @@ def test_case_029_a_drop_in_not_loaded_yet():
     assert "The unit has changed on disk since: run systemctl daemon-reload first." in refused(node, NVIDIA)
 
 
+@pytest.mark.parametrize("options", [{}, {"check_mode": True}])
+def test_case_029_a_drop_in_that_would_break_the_next_boot(options):
+    """Loaded is one that starts; what stands on disk counts from the next daemon-reload on."""
+    node = Node('{"hosts": ["unix:///var/run/docker.sock"]}', flags="")
+    node.needs_reload = True
+    node.on_disk = (
+        "[Service]\nExecStart=/usr/bin/dockerd\nEnvironmentFile=/etc/default/docker\n"
+        "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd $DOCKER_OPTS\n"
+    )
+    node.put("/etc/default/docker", "DOCKER_OPTS='-H fd://'")
+    message = refused(node, NVIDIA, **options)
+    assert message.startswith(
+        "after the next systemctl daemon-reload or boot, dockerd would not start: hosts (flag -H) is given both"
+    )
+    assert "run systemctl daemon-reload first" not in message
+    node.put("/etc/default/docker", "DOCKER_OPTS=--config-file=/data/daemon.json")
+    assert "boot, docker.service starts dockerd with --config-file /data/daemon.json" in refused(
+        node, NVIDIA, **options
+    )
+    node.put("/etc/default/docker", "")
+    assert apply(node, NVIDIA, **options).restarted
+
+
+def test_a_shell_that_starts_dockerd_is_not_asked_for_its_version():
+    node = Node("{}", flags="")
+    node.program = "/bin/sh -c exec /usr/bin/dockerd"
+    node.flags = "-H fd://"
+    node.put(PATH, '{"hosts": ["fd://"]}')
+    assert "hosts (flag -H) is given both" in refused(node, NVIDIA)
+    node.put(PATH, "{}")
+    assert apply(node, NVIDIA).restarted
+    assert "/usr/bin/dockerd --version" in node.commands
+
+
 def test_case_029_flags_out_of_an_environment_file():
     node = Node('{"log-driver": "json-file"}')
     node.flags = "-H fd:// $DOCKER_OPTS"
@@ -520,9 +647,17 @@ def test_a_flag_for_another_file():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ('{"ipv6": "true"}', "cannot unmarshal string into Go struct field Config.ipv6 of type bool"),
-        ('{"runtimes": {"runc": {"path": "runc"}}}', "the runtime name runc is reserved; take it out"),
-        ('{"runtimes": {"mine": {}}}', "the runtime mine needs either a path or a runtimeType, and not both"),
+        ('{"ipv6": "true"}', 'line 1 column 10: ipv6: "true" is not true or false; write it so'),
+        (
+            '{\n  "log-opts": {"max-size": "10m",\n    "max-file": 3}}',
+            "line 3 column 17: log-opts.max-file: 3 is not text; write it so",
+        ),
+        ('{"log-opts": ["env=FOO"]}', 'line 1 column 14: log-opts: ["env=FOO"] is not an object; write it so'),
+        (
+            '{"runtimes": {"runc": {"path": "runc"}}}',
+            'line 1 column 23: runtimes.runc: {"path": "runc"} is a runtime of a reserved name; take it out',
+        ),
+        ('{"runtimes": {"mine": {}}}', "runtimes.mine: {} has not one of path and runtimeType, or has both"),
         ('{"log-opt": {"max-size": "10m"}}', "don't match any configuration option: log-opt"),
     ],
 )
@@ -552,10 +687,48 @@ def test_settings_that_dockerd_refuses():
     )
 
 
-def test_engines_before_23_cannot_validate():
+def test_settings_that_dockerd_alone_knows_to_be_wrong():
+    message = refused(Node("{}"), {"log-opt": {"max-size": "10m"}})
+    assert message.startswith("dockerd refuses /etc/docker/daemon.json with the wanted settings in it; nothing was")
+
+
+def test_engines_before_23_read_the_file_in_a_start_without_rights():
     node = Node("{}", version="20.10.24+dfsg1")
-    assert not apply(node, NVIDIA).validated
+    assert apply(node, NVIDIA).validated
     assert not any("--validate" in command for command in node.commands)
+    (command,) = [command for command in node.commands if "--config-file" in command]
+    assert command.startswith("setpriv --reuid=65534 --regid=65534 --clear-groups ")
+    assert command.endswith(" --no-new-privs /usr/bin/dockerd --config-file /tmp/candidate")
+
+
+def test_engines_before_23_refuse_an_unknown_key_before_anything_is_written():
+    """Case 031 e."""
+    node = Node("{}", version="20.10.24+dfsg1")
+    node.put(PATH, '{"log-opt": {"max-size": "10m"}}')
+    message = refused(node, NVIDIA)
+    assert "the fault was there before" in message
+    assert "don't match any configuration option: log-opt" in message
+    assert "/tmp/candidate" not in message
+
+
+@pytest.mark.parametrize(
+    ("version", "rights", "content"),
+    [("20.10.24", False, "{}"), ("19.03.15", True, "{}"), ("20.10.24", True, '{"rootless": true}')],
+)
+def test_what_no_dockerd_has_read_does_not_count_as_validated(version, rights, content):
+    node = Node(content, version=version)
+    node.rights = rights
+    outcome = apply(node, NVIDIA)
+    assert (outcome.changed, outcome.validated) == (True, False)
+
+
+def test_engines_before_23_get_no_byte_order_mark():
+    """Measured: 20.10 refuses one, also in a file in which everything else is as wanted."""
+    node = Node(json.dumps(NVIDIA), version="20.10.24+dfsg1")
+    node.put(PATH, b"\xef\xbb\xbf" + json.dumps(NVIDIA).encode())
+    assert apply(node, NVIDIA).changed
+    assert node.content() == json.dumps(NVIDIA)
+    assert not apply(node, NVIDIA).changed
 
 
 # A daemon that does not come back
@@ -585,7 +758,10 @@ def test_a_daemon_that_starts_but_never_answers():
     node.answers = False
     before = node.clock
     message = refused(node, NVIDIA, restart="when_due", timeout=30)
-    assert "Docker does not start with it either: Cannot connect to the Docker daemon." in message
+    assert (
+        "Docker does not start with it either: the Docker engine does not answer: Cannot connect to the Docker daemon."
+        in message
+    )
     assert 60 <= node.clock - before < 120
 
 
@@ -606,6 +782,74 @@ def test_a_daemon_that_reads_something_else():
     ):
         apply(node, NVIDIA, timeout=5)
     assert node.restarts == 1
+
+
+def test_an_old_file_that_cannot_be_put_back_is_named():
+    node = Node('{"debug": true}')
+    writes = []
+    node.full = lambda path: writes.append(path) or writes.count(PATH) > 1
+    with pytest.raises(docker_config.DockerConfigError) as caught:
+        apply(node, {"storage-driver": "broken"})
+    (backup,) = [path for path in node.files if path.endswith("~")]
+    assert "The old file could not be put back (No space left on device); it is kept as %s. " % backup in str(
+        caught.value
+    )
+    assert "Docker does not start with it either: systemctl restart" in str(caught.value)
+    assert node.files[backup] == b'{"debug": true}'
+
+
+# A file that cannot be written
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (errno.ENOSPC, "No space left on device. The file is as it was; make room on its file system"),
+        (errno.EROFS, "Read-only file system. The file is as it was; its file system is read-only"),
+        (
+            errno.EPERM,
+            "Operation not permitted. The file is as it was; the file or its folder may be immutable: lsattr",
+        ),
+        (errno.EIO, "Input/output error. The file is as it was"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_with_what_to_do(number, hint):
+    node = Node('{"debug": false}')
+    node.put(PATH + ".goldennode-20261130T154109Z~", "{}")
+    before = dict(node.files)
+
+    def write(path, content, like=None):
+        if path == PATH:
+            raise OSError(number, os.strerror(number), path)
+        node.put(path, content)
+
+    node.write = write
+    for _run in range(5):
+        message = refused(node, NVIDIA)
+        assert message.startswith("%s could not be written: %s" % (PATH, hint))
+    assert node.files == before  # backups of a file that is there still would push out the older ones
+    assert node.restarts == 0
+
+
+def test_a_backup_that_cannot_be_written_stops_the_change():
+    node = Node('{"debug": false}')
+    node.full = lambda path: path != PATH
+    assert refused(node, NVIDIA).startswith(PATH + ".goldennode-")
+
+
+def test_half_files_of_killed_runs_are_cleared_away_and_no_others():
+    node = Node('{"debug": false}')
+    half = "/etc/docker/.daemon.json.a1_b2c3d.goldennode"
+    of_backup = "/etc/docker/.daemon.json.goldennode-20261130T154109Z~.a1b2c3d4.goldennode"
+    young = "/etc/docker/.daemon.json.zzzzzzzz.goldennode"
+    others = ["/etc/docker/.daemon.json.swp", "/etc/docker/.key.json.a1b2c3d4.goldennode"]
+    for path in [half, of_backup, *others]:
+        node.put(path, "{")
+    node.clock += 4000
+    node.put(young, "{")
+    apply(node, NVIDIA)
+    assert {half, of_backup} & set(node.files) == set()
+    assert {young, *others} <= set(node.files)
 
 
 # Backups

@@ -13,8 +13,13 @@ SHOWN = "{ path=/usr/bin/dockerd ; argv[]=%s ; ignore_errors=no ; start_time=[n/
 DEBIAN = "/usr/bin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock"
 
 
+def line(exec_start, environment=()):
+    service = dockerd_flags.loaded({"ExecStart": [exec_start]})
+    return dockerd_flags.command_line(service.words, dict(environment))
+
+
 def test_the_flags_of_the_unit():
-    assert dockerd_flags.command_line(SHOWN % DEBIAN, {}) == DEBIAN.split()
+    assert line(SHOWN % DEBIAN) == DEBIAN.split()
 
 
 def test_flags_that_arrive_through_an_environment_file():
@@ -23,7 +28,7 @@ def test_flags_that_arrive_through_an_environment_file():
         'DOCKER_ADD_RUNTIMES="--add-runtime nvidia=/usr/bin/nvidia-container-runtime"\nNAME=eth0\n'
     )
     shown = SHOWN % "/usr/bin/dockerd $OPTIONS $DOCKER_ADD_RUNTIMES $UNSET --bridge=${NAME}"
-    assert dockerd_flags.command_line(shown, variables) == [
+    assert line(shown, variables) == [
         "/usr/bin/dockerd",
         "--selinux-enabled",
         "--log-driver=journald",
@@ -33,8 +38,66 @@ def test_flags_that_arrive_through_an_environment_file():
     ]
 
 
+@pytest.mark.parametrize(
+    ("exec_start", "arguments"),
+    [
+        ("/usr/bin/env A=b /usr/bin/dockerd -H fd://", "/usr/bin/dockerd -H fd://"),
+        ("/bin/sh -c exec dockerd --debug $OPTS", "dockerd --debug --iptables=false"),
+        ("/usr/bin/nice -n 5 $PROGRAM -D", "/opt/docker/dockerd -D"),
+        ("/usr/bin/dockerd-ce -H fd://", "/usr/bin/dockerd-ce -H fd://"),
+        ("/usr/local/sbin/start-docker -H fd://", ""),
+        ("/usr/bin/dockerd-rootless.sh -H fd://", ""),
+    ],
+)
+def test_what_stands_before_dockerd_is_not_taken_for_it(exec_start, arguments):
+    variables = {"OPTS": "--iptables=false", "PROGRAM": "/opt/docker/dockerd"}
+    assert line(SHOWN % exec_start, variables) == arguments.split()
+
+
+UNIT = """# /usr/lib/systemd/system/docker.service
+[Unit]
+ExecStart=/not/this
+Requires=docker.socket
+
+[Service]
+Type=notify
+Environment=A=b "C=d e"
+EnvironmentFile=-/etc/default/docker
+# ExecStart=/usr/bin/dockerd --debug
+ExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock $DOCKER_OPTS
+ExecReload=/bin/kill -s HUP $MAINPID
+"""
+
+
+def test_the_units_files_on_disk():
+    service = dockerd_flags.on_disk(UNIT)
+    assert service.words[:3] == ("/usr/sbin/dockerd", "-H", "fd://")
+    assert service.words[-1] == "$DOCKER_OPTS"
+    assert service.environment == {"A": "b", "C": "d e"}
+    assert service.environment_files == ("/etc/default/docker",)
+
+
+def test_a_drop_in_replaces_the_start_of_the_unit():
+    """Case 029: the socket-activated start of the package, and a drop-in that takes the host out."""
+    drop_in = (
+        "\n# /etc/systemd/system/docker.service.d/hosts.conf\n[Service]\nEnvironmentFile=\nEnvironment=\n"
+        "ExecStart=\nExecStart=-/usr/sbin/dockerd \\\n  --label 'a b'\n"
+    )
+    service = dockerd_flags.on_disk(UNIT + drop_in)
+    assert service == dockerd_flags.Service(("/usr/sbin/dockerd", "--label", "a b"), {}, ())
+    assert dockerd_flags.on_disk("") == dockerd_flags.Service()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "on"),
+    [("--live-restore", True), ("--live-restore=true", True), ("--live-restore=false", False), ("", False)],
+)
+def test_a_switch(arguments, on):
+    assert dockerd_flags.switched_on(["dockerd", *arguments.split()], "live-restore") is on
+
+
 def test_no_command_line_where_there_is_no_unit():
-    assert dockerd_flags.command_line("", {}) == []
+    assert line("") == []
 
 
 def test_environment_of_the_unit_itself():
@@ -57,6 +120,7 @@ def test_an_unbalanced_quote_hides_no_flag():
         (DEBIAN.split(), "/etc/docker/daemon.json"),
         (["dockerd", "--config-file", "/x"], "/x"),
         (["dockerd", "--config-file=/y"], "/y"),
+        (["dockerd", "--config-file=/y", "--config-file", "/z"], "/z"),
     ],
 )
 def test_the_file_that_dockerd_reads(arguments, path):

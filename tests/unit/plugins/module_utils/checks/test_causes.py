@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.desired import HEADER
+from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     CudaInit,
     Desired,
@@ -956,19 +957,62 @@ def engine(**fields: t.Any) -> Evidence:
 
 
 @pytest.mark.parametrize(
-    ("fields", "entity"),
+    ("told", "entity"),
     [
-        ({"runtimes": ("runc",)}, "runtimes"),
-        ({"default_runtime": "nvidia"}, "default-runtime"),
-        ({"cdi_spec_dirs": ()}, "features.cdi"),
+        ({"runtimes": {"runc": {"path": "runc"}}}, "runtimes.nvidia"),
+        ({"runtimes": {"nvidia": {"path": "/opt/nvidia-container-runtime"}}}, "runtimes.nvidia.path"),
+        ({"default-runtime": "nvidia"}, "default-runtime"),
+        ({"features": {"cdi": False}}, "features.cdi"),
     ],
 )
-def test_a_daemon_that_was_started_before_its_settings(fields: t.Dict[str, t.Any], entity: str) -> None:
+def test_a_daemon_that_was_started_before_its_settings(told: t.Dict[str, t.Any], entity: str) -> None:
     """NVIDIA/ansible-role-nvidia-docker#12: the file is right, the daemon was never restarted."""
-    finding = only(engine(**fields), "container_runtime.daemon_current")
+    now = {**NODE.docker.value.told, **told}  # type: ignore[union-attr]
+    finding = only(engine(told=now), "container_runtime.daemon_current")
     assert finding.entity == entity
     assert "docker_allow_restart" in finding.fix
     assert finding.repair == "roles"
+
+
+def test_a_daemon_that_tells_all_that_is_wanted_needs_no_record() -> None:
+    """The file is newer than the start, and what it does not tell is nothing of ours."""
+    all_told = dataclasses.replace(NODE.docker.value, told=WANTED.daemon)  # type: ignore[type-var]
+    assert of(newer_file(docker_record={}, docker=all_told), "container_runtime.daemon_current") == []
+
+
+@pytest.mark.parametrize(
+    ("config", "entity", "words"),
+    [
+        ({"ipv6": "true"}, "ipv6", 'ipv6: "true" is not true or false'),
+        ({"log-opts": ["env=FOO"]}, "log-opts", 'log-opts: ["env=FOO"] is no object'),
+        ({"runtimes": None}, "runtimes", "runtimes: null is no object; take the key out"),
+        ({"default-runtime": {"a": 1}}, "default-runtime", 'default-runtime: {"a": 1} is an object'),
+        ({"runtimes": {"mine": {}}}, "runtimes.mine", "runtimes.mine: {} has not one of path and runtimeType"),
+    ],
+)
+def test_a_daemon_json_with_which_docker_would_not_start_is_for_a_person(
+    config: t.Dict[str, t.Any], entity: str, words: str
+) -> None:
+    """Case 031: the next restart, ours or at boot, would stop all containers."""
+    now = {**(NODE.docker_config.value or {}), **config}
+    finding = only(healthy.known(NODE, docker_config=now), "container_runtime.daemon_config")
+    assert (finding.entity, finding.repair) == (entity, "manual")
+    assert words in finding.actual
+
+
+def test_no_password_of_a_proxy_is_in_a_finding() -> None:
+    proxies = {"http-proxy": "http://svc:S3cret@proxy.example:3128"}
+    wanted = dataclasses.replace(WANTED, daemon={**WANTED.daemon, "proxies": proxies})
+    found = of(NODE, "container_runtime.daemon_config", wanted)
+    assert [finding.entity for finding in found] == ["proxies"]
+    assert "proxy.example" in found[0].expected
+    assert "S3cret" not in repr(found)
+
+
+def test_a_wrong_type_of_what_a_run_writes_itself_is_mended_by_the_run() -> None:
+    now = {**(NODE.docker_config.value or {}), "features": {"cdi": "true"}, "runtimes": {"nvidia": {}}}
+    found = of(healthy.known(NODE, docker_config=now), "container_runtime.daemon_config")
+    assert {finding.repair for finding in found} == {"roles"}
 
 
 def newer_file(**record: t.Any) -> Evidence:
@@ -976,7 +1020,15 @@ def newer_file(**record: t.Any) -> Evidence:
     return healthy.known(NODE, docker_config_file=file, **record)
 
 
-@pytest.mark.parametrize("record", [None, {}, {"schema": 1, "invocation": "another start", "settings": "sha256:0"}])
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        {},
+        fingerprint("another start", WANTED.daemon),
+        fingerprint("invocation of docker.service", {**WANTED.daemon, "log-opts": {"max-size": "1g"}}),
+    ],
+)
 def test_a_restart_is_due_after_a_run_that_was_killed_before_it(record: t.Optional[t.Dict[str, t.Any]]) -> None:
     finding = only(newer_file(docker_record=record), "container_runtime.daemon_current")
     assert finding.repair == "roles"

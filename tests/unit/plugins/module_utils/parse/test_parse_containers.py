@@ -39,8 +39,9 @@ def test_the_engine():
     engine = docker_info.parse(INFO, "", 0).value
     assert engine.version == "26.1.5+dfsg1"
     assert engine.root_dir == "/var/lib/docker"
-    assert "nvidia" in engine.runtimes
-    assert engine.default_runtime == "runc"
+    assert engine.told["runtimes"]["nvidia"] == {"path": "nvidia-container-runtime"}
+    assert engine.told["default-runtime"] == "runc"
+    assert engine.containers_running == 0
     assert engine.cdi_spec_dirs == ("/etc/cdi", "/var/run/cdi")
     assert engine.live_restore is False
 
