@@ -111,7 +111,7 @@ class _Preparation:
             "bundles": {key: to_plain(platform) for key, platform in bundle.platforms.items()},
             "bundle_file": str(self._path),
             "expected_gpus": settings["golden"]["golden_expected_gpus"],
-            "settings": settings,
+            "settings": rendering.without_secrets(settings),
             "warnings": list(dict.fromkeys(self.warnings)),
         }
 

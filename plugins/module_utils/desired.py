@@ -13,7 +13,7 @@ import hashlib
 import re
 import typing as t
 
-from . import access_settings, daemon_keys, toolkit_wanted
+from . import access_settings, daemon_keys, docker_settings, toolkit_wanted
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -24,6 +24,7 @@ from .version import version_numbers
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
 BLACKLIST_PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
 PERSISTENCED_PATH = "/etc/systemd/system/nvidia-persistenced.service.d/goldennode.conf"
+DOCKER_PATH = "/etc/systemd/system/docker.service.d/goldennode.conf"
 HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark away, and is undone by the next run.\n"
 
 #: First engine that reads CDI specifications (``features.cdi``).
@@ -96,7 +97,15 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
 
 def affects_node(variable: str) -> bool:
     """Whether a variable says what the node should be; consent says only what a run may do to it."""
-    return "_allow_" not in variable and variable not in RUN_VARIABLES
+    return "_allow_" not in variable and variable not in (*RUN_VARIABLES, *docker_settings.SECRET)
+
+
+def without_secrets(settings: Settings) -> t.Dict[str, t.Dict[str, t.Any]]:
+    """The values that may be shown, kept and handed on."""
+    return {
+        role: {name: value for name, value in values.items() if name not in docker_settings.SECRET}
+        for role, values in settings.items()
+    }
 
 
 def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
@@ -150,6 +159,7 @@ def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
         "default-runtime": "Set docker_default_runtime instead",
         "runtimes.nvidia": "Take it out: the nvidia runtime is registered by this collection",
         "features.cdi": "Set toolkit_cdi instead",
+        "data-root": "Set docker_data_root instead",
     }
     options = docker["docker_daemon_options"]
     for path, fix in owned.items():
@@ -161,7 +171,7 @@ def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
     if default not in ("runc", "nvidia") and isinstance(runtimes, dict) and default not in runtimes:
         fix = "Use runc or nvidia, or register it in docker_daemon_options.runtimes"
         problems.append(Problem("docker_default_runtime", default, "is a runtime that Docker would not know", fix))
-    return problems
+    return problems + docker_settings.problems(docker)
 
 
 def _engine_problems(options: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
@@ -228,6 +238,8 @@ def _daemon(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, t.An
     wanted["runtimes"] = dict(options.get("runtimes", {}), nvidia=dict(_NVIDIA_RUNTIME))
     if version_numbers(lock["docker"]["version"]) >= CDI_ENGINE:
         wanted["features"] = dict(options.get("features", {}), cdi=cdi_wanted(lock, settings))
+    if "docker_data_root" in settings["docker"]:
+        wanted["data-root"] = settings["docker"]["docker_data_root"]
     return wanted
 
 
@@ -262,6 +274,7 @@ def _files(
         yield _file(PERSISTENCED_PATH, "driver", HEADER + _PERSISTENCED)
     yield _file("/etc/modprobe.d/goldennode-nvidia.conf", "device_access", _nvidia_options(_gid(lock, settings), mode))
     yield _file("/etc/udev/rules.d/70-goldennode-uvm.rules", "device_access", _uvm_rules(group, mode))
+    yield _file(DOCKER_PATH, "docker", HEADER + docker_settings.drop_in(settings["docker"].get("docker_data_root")))
     if spec_wanted(lock, settings):
         for path, content in toolkit_wanted.files(lock, settings["toolkit"]).items():
             yield _file(path, "toolkit", HEADER + content)
@@ -420,6 +433,7 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
     for source in lock["sources"]:
         text = HEADER + deb822(source, architecture(lock["platform"]))
         yield _file(source_path(source["name"]), "packages", text)
+    packages += _docker_extras(lock)
     pins = "\n".join(
         "Package: %s\nPin: version %s\nPin-Priority: 1001\n" % pair for pair in packages + _driver_pins(lock)
     )
@@ -436,6 +450,15 @@ def _apt_files(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Iterator[Ma
         "packages",
         HEADER + "Unattended-Upgrade::Package-Blacklist {\n" + entries + "};\n",
     )
+
+
+def _docker_extras(lock: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, str]]:
+    """What runs a rootless engine is built with the engine, and nothing that a lock names asks for it: where somebody
+    has installed it, it moves along.
+    """
+    packages = lock["docker"]["packages"]
+    extras = "docker-ce-rootless-extras"
+    return [(extras, packages["docker-ce"])] if "docker-ce" in packages and extras not in packages else []
 
 
 def _driver_pins(lock: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, str]]:

@@ -423,6 +423,62 @@ class DockerEngine:
 
 
 @dataclasses.dataclass(frozen=True)
+class SocketListener:
+    """The process that listens on the socket which root's services ask. ``path`` is the file behind the socket's links.
+
+    ``pid`` 1 is systemd, which listens for a unit; 0 is a process outside of this system, as in front of a container.
+    ``program`` is the first word of its command line, ``cgroup`` its control group; "" where they are not known.
+    """
+
+    path: str
+    pid: int
+    program: str = ""
+    cgroup: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class DockerClient:
+    """What makes the ``docker`` command of ``user`` ask a daemon that it names itself. "" is every user of the node.
+
+    ``by``: ``context``, ``DOCKER_CONTEXT`` or ``DOCKER_HOST``; ``value`` is the context or the address, ``endpoint``
+    the address behind it, "" where that is not known; ``file`` is where it stands.
+    """
+
+    user: str
+    by: str
+    value: str
+    endpoint: str
+    file: str
+
+
+@dataclasses.dataclass(frozen=True)
+class DockerClients:
+    """Every setting of that kind, and the users of whom it could not be read, with the reason."""
+
+    settings: t.Tuple[DockerClient, ...] = ()
+    unread: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class DockerRoot:
+    """Where Docker keeps its data: as the daemon says, or as daemon.json does where none answers.
+
+    ``directory`` is what stands behind links; ``mount_point``, ``file_system`` and ``device`` say on what it lies.
+    ``wanted`` is the directory behind the wanted data-root, "" where none is wanted. Where it is another one, ``moves``
+    is true, and ``left`` counts what the present one holds (containers, images, volumes).
+    """
+
+    path: str
+    directory: str
+    mount_point: str
+    file_system: str
+    device: str
+    wanted: str = ""
+    moves: bool = False
+    left: t.Dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class CdiSpec:
     """One CDI specification for devices of NVIDIA's. ``schema`` is its cdiVersion, "" where it says none.
 
@@ -574,6 +630,9 @@ class Evidence:
     cuda: Reading[CudaInit] = NOT_READ
     units: Reading[t.Dict[str, Unit]] = NOT_READ
     docker: Reading[DockerEngine] = NOT_READ
+    docker_socket: Reading[SocketListener] = NOT_READ  # None where nobody listens
+    docker_clients: Reading[DockerClients] = NOT_READ  # of root and of device_access_users
+    docker_root: Reading[DockerRoot] = NOT_READ
     docker_config: Reading[t.Dict[str, t.Any]] = NOT_READ  # daemon.json parsed; {} when empty or absent
     docker_config_file: Reading[FileState] = NOT_READ
     docker_record: Reading[t.Dict[str, t.Any]] = NOT_READ  # docker.json: for which start settings were known in force

@@ -29,6 +29,7 @@ _ACCEPT = ", ".join(
     )
 )
 _HUB = "registry-1.docker.io"
+_PIN = "Pin image.digest in the bundle; a login of docker_registries is used for pulling the image, and not here"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -141,9 +142,7 @@ class _Registry:
             message = "is not there: %s has no %s:%s" % (self._image.host, self._image.repository, self._image.tag)
             raise self._error(message, "Check the tag; vendors delete old ones")
         if response.status in (401, 403):
-            raise self._error(
-                "may not be read without a login on %s" % self._image.host, "Pin image.digest in the bundle"
-            )
+            raise self._error("may not be read without a login on %s" % self._image.host, _PIN)
         if response.status == 429:
             raise self._error("cannot be looked up: %s allows no more requests now" % self._image.host, "Try later")
         raise self._error(
@@ -156,9 +155,7 @@ class _Registry:
         scheme, _space, rest = challenge.partition(" ")
         values = dict(re.findall(r'(\w+)="([^"]*)"', rest))
         if scheme.lower() != "bearer" or "realm" not in values:
-            raise self._error(
-                "may not be read without a login on %s" % self._image.host, "Pin image.digest in the bundle"
-            )
+            raise self._error("may not be read without a login on %s" % self._image.host, _PIN)
         query = {key: values[key] for key in ("service", "scope") if key in values}
         query.setdefault("scope", "repository:%s:pull" % self._image.repository)
         url = "%s?%s" % (values["realm"], urllib.parse.urlencode(query))
@@ -170,7 +167,7 @@ class _Registry:
             token = None
         if response.status != 200 or not isinstance(token, str):
             message = "may not be read: %s gives no anonymous token (status %d)" % (values["realm"], response.status)
-            raise self._error(message, "Pin image.digest in the bundle")
+            raise self._error(message, _PIN)
         return token
 
     def _error(self, message: str, fix: str) -> RegistryError:

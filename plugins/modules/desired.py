@@ -102,7 +102,7 @@ expected_gpus:
   returned: success
   sample: 8
 settings:
-  description: Every public variable of the host, by role, consent included.
+  description: Every public variable of the host, by role, consent included, but none with a password in it.
   type: dict
   returned: success
 run:

@@ -159,6 +159,15 @@ evidence:
     docker:
       description: Reading of the Docker engine behind C(/var/run/docker.sock).
       type: dict
+    docker_socket:
+      description: Reading of the process that listens on that socket.
+      type: dict
+    docker_clients:
+      description: Reading of the settings of root and of the wanted users that lead their C(docker) to another daemon.
+      type: dict
+    docker_root:
+      description: Reading of the directory in which Docker keeps its data, and of the file system that it lies on.
+      type: dict
     docker_config:
       description: Reading of C(/etc/docker/daemon.json).
       type: dict

@@ -88,8 +88,10 @@ def validate(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Tuple[
         return None, Problem(name, value, "is not text", fix)
     if option["type"] == "int" and isinstance(value, bool):  # to Python it is one, and Ansible's validator lets it pass
         return None, Problem(name, value, "is not a number", _help(option))
-    spec = {key: option[key] for key in ("type", "elements", "choices") if key in option}
+    spec = {key: option[key] for key in ("type", "elements", "choices", "options") if key in option}
     result = ArgumentSpecValidator({name: spec}).validate({name: value})
+    if result.error_messages and option.get("no_log"):
+        return None, Problem(name, MISSING, "is not what it takes", "%s. %s" % (_help(option), _suboptions(option)))
     if result.error_messages:
         return None, Problem(name, value, "is refused: %s" % "; ".join(result.error_messages), _help(option))
     return result.validated_parameters[name], None
@@ -116,6 +118,11 @@ def _missing(name: str, option: t.Mapping[str, t.Any]) -> Problem:
         "golden_expected_gpus": "Set it for each host or group of hosts, for example golden_expected_gpus: 8",
     }
     return Problem(name, MISSING, "is not set", "%s. %s" % (examples.get(name, "Set it"), _help(option)))
+
+
+def _suboptions(option: t.Mapping[str, t.Any]) -> str:
+    """The names of what each item holds, where the value itself must not be shown."""
+    return "Each has %s, and nothing else" % ", ".join(option.get("options", ()))
 
 
 def _help(option: t.Mapping[str, t.Any]) -> str:

@@ -12,6 +12,8 @@ from unittest import mock
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
+from ansible_collections.goldennode.gpu.plugins.filter import package_changes
+
 
 def run(
     action: t.Type[t.Any],
@@ -36,6 +38,14 @@ def run(
     if display is not None:
         plugin._display = display
     return t.cast(t.Dict[str, t.Any], plugin.run(task_vars=variables))
+
+
+def with_filters(variables: t.Dict[str, t.Any]) -> Templar:
+    """Templating that knows filters of ours, which are found by name only where Ansible loads the collection."""
+    templar = Templar(loader=DataLoader(), variables=variables)
+    for short, function in package_changes.FilterModule().filters().items():
+        templar._engine.environment.filters["goldennode.gpu." + short] = function
+    return templar
 
 
 def trusted(value: t.Any) -> t.Any:

@@ -26,7 +26,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Desired,
     DeviceNode,
     DkmsModule,
+    DockerClients,
     DockerEngine,
+    DockerRoot,
     DriverLoaded,
     Evidence,
     FileState,
@@ -43,6 +45,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Request,
     SecureBoot,
     SELinux,
+    SocketListener,
     Unit,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
@@ -75,7 +78,9 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
     "docker": {
         "docker_daemon_options": {"log-opts": {"max-size": "10m"}},
         "docker_default_runtime": "runc",
+        "docker_registries": [],
         "docker_allow_restart": False,
+        "docker_allow_data_root_change": False,
         "docker_allow_container_restart": False,
     },
     "toolkit": {
@@ -242,7 +247,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         docker=Reading(
             DockerEngine(
                 version=want.lock["docker"]["version"],
-                root_dir="/var/lib/docker",
+                root_dir=_docker_root(want).path,
                 cgroup_driver="systemd",
                 cgroup_version="2",
                 cdi_spec_dirs=("/etc/cdi", "/var/run/cdi"),
@@ -252,6 +257,9 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 told={key: copy.deepcopy(want.daemon[key]) for key in want.daemon if key != "log-opts"},
             )
         ),
+        docker_socket=Reading(SocketListener("/run/docker.sock", 1, "/sbin/init", "/init.scope")),
+        docker_clients=Reading(DockerClients()),
+        docker_root=Reading(_docker_root(want)),
         docker_config=Reading(copy.deepcopy(want.daemon)),
         docker_config_file=Reading(FileState("/etc/docker/daemon.json", "d" * 64, 0o644, 0, 0, mtime=1500.0)),
         docker_record=Reading(fingerprint("invocation of docker.service", want.daemon)),
@@ -403,6 +411,11 @@ def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:
     nodes = [DeviceNode("/dev/" + name, mode, 0, 44, major, minor) for name, major, minor in numbers]
     # The driver's own business: neither mode nor group of these is ours.
     return (*nodes, DeviceNode("/dev/nvidia-caps/nvidia-cap1", 0o400, 0, 0, 511, 1))
+
+
+def _docker_root(want: Desired) -> DockerRoot:
+    wanted = want.daemon.get("data-root", "")
+    return DockerRoot(wanted or "/var/lib/docker", wanted or "/var/lib/docker", "/", "ext4", "/dev/sda1", wanted)
 
 
 def _units(want: Desired) -> t.Dict[str, Unit]:

@@ -17,7 +17,7 @@ from ..daemon_json import differing, merged, obstacles
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
 from ..parse.text import without_users
-from . import start_errors
+from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
 
@@ -30,6 +30,8 @@ _MALFORMED = re.compile(r": (?:line|byte) \d+")
 
 def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     reading, want = evidence.docker, str(desired.lock["docker"]["version"])
+    if which_daemon.stranger(evidence):
+        return [skipped("another daemon answers, see container_runtime.daemon")]
     if not reading.known:
         return [_silent(reading.error or "", evidence)]
     if reading.value is None:
@@ -43,17 +45,6 @@ def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             )
         ]
     there = reading.value
-    if there.root_dir.startswith("/var/snap/") or there.operating_system == "Docker Desktop":
-        name = "Docker Desktop" if there.operating_system == "Docker Desktop" else "the snap of Docker"
-        return [
-            failed(
-                expected="the daemon of docker.service",
-                actual="%s, root %s" % (there.operating_system, there.root_dir),
-                cause="Requests reach %s, which sees neither the host's libraries nor /etc/docker/daemon.json." % name,
-                fix="Remove it, or run docker context use default; the driver is not at fault.",
-                repair="manual",
-            )
-        ]
     if _plain_version(there.version) != _plain_version(want):
         return [
             failed(

@@ -18,6 +18,7 @@ _LAYERS = {
     "kernel": "host_driver",
     "driver": "host_driver",
     "device_access": "device_nodes",
+    "docker": "container_runtime",
     "toolkit": "container_runtime",
 }
 

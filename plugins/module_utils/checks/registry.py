@@ -17,6 +17,7 @@ from . import (
     boot,
     container_runtime,
     daemon_reload,
+    data_root,
     dev_char,
     device_nodes,
     fabric,
@@ -34,6 +35,7 @@ from . import (
     secure_boot,
     toolkit,
     units,
+    which_daemon,
 )
 
 CheckFunction = t.Callable[[Desired, Evidence, t.Optional[int]], t.Iterable[Finding]]
@@ -144,6 +146,13 @@ CHECKS: t.Tuple[Check, ...] = (
         ("docker_config",),
         interprets=("docker_config",),
     ),
+    Check("container_runtime.files", files.container_runtime, ("files",)),
+    Check(
+        "container_runtime.daemon",
+        which_daemon.daemon,
+        ("docker", "docker_socket"),
+        interprets=("docker", "docker_socket"),
+    ),
     Check("container_runtime.engine", container_runtime.engine, ("docker",), interprets=("docker",)),
     Check(
         "container_runtime.daemon_current",
@@ -151,7 +160,13 @@ CHECKS: t.Tuple[Check, ...] = (
         ("docker", "docker_config_file", "docker_record", "units"),
     ),
     Check("container_runtime.units", units.container_runtime, ("units",)),
-    Check("container_runtime.files", files.container_runtime, ("files",)),
+    Check(
+        "container_runtime.data_root",
+        data_root.data_root,
+        ("docker", "docker_root"),
+        interprets=("docker", "docker_root"),
+    ),
+    Check("container_runtime.clients", which_daemon.clients, ("docker_clients",), required=False),
     Check("container_runtime.toolkit_config", toolkit.config, ("toolkit_config",), interprets=("toolkit_config",)),
     Check(
         "container_runtime.cdi_spec",

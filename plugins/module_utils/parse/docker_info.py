@@ -27,6 +27,8 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[DockerEngine
     if info.value is None:
         return Reading.unknown(info.error or "")
     fields = info.value
+    if isinstance(fields.get("host"), dict) and isinstance(fields.get("store"), dict):
+        return Reading(_podman(fields))
     errors = _texts(fields.get("ServerErrors"))
     version = _text(fields.get("ServerVersion"))
     if errors or not version:
@@ -45,6 +47,16 @@ def parse(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[DockerEngine
             containers_running=_count(fields.get("ContainersRunning")),
             told=_settings(fields, version_numbers(version)),
         )
+    )
+
+
+def _podman(fields: t.Mapping[str, t.Any]) -> DockerEngine:
+    """The ``docker`` of podman-docker is Podman, which answers in a form of its own. Its root tells it."""
+    version, distribution = fields.get("version"), fields["host"].get("distribution")
+    return DockerEngine(
+        version=_text(version.get("Version")) if isinstance(version, dict) else "",
+        root_dir=_text(fields["store"].get("graphRoot")),
+        operating_system=_text(distribution.get("distribution")) if isinstance(distribution, dict) else "",
     )
 
 

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import DockerEngine, FileState, Reading
-from ..parse import daemon_json, docker_info
+from ..model import Desired, DockerClients, DockerEngine, DockerRoot, FileState, Reading, SocketListener
+from ..parse import daemon_json, docker_clients, docker_info, docker_socket, mountinfo
+from . import children
+from .children import docker_clients as clients_child
+from .children import docker_socket as socket_child
 from .host import Host
 
-DOCKER = ("docker", "--host", "unix:///var/run/docker.sock")
+SOCKET = "/var/run/docker.sock"
+DOCKER = ("docker", "--host", "unix://" + SOCKET)
 CONFIG = "/etc/docker/daemon.json"
+ROOT = "/var/lib/docker"
 
 
 def pinned(image: t.Mapping[str, t.Any]) -> str:
@@ -34,6 +39,91 @@ def engine(host: Host) -> Reading[DockerEngine]:
     if command.error is not None:
         return Reading.unknown(command.error)
     return docker_info.parse(command.stdout, command.stderr, command.rc)
+
+
+def listener(host: Host) -> Reading[SocketListener]:
+    command = host.run(["python3", "-I", "-c", children.source(socket_child), SOCKET], timeout=10)
+    if command.error is not None:
+        return Reading.unknown(command.error.replace("python3", "the look at Docker's socket"))
+    return docker_socket.parse(command.stdout, command.stderr, command.rc)
+
+
+def clients(host: Host, desired: t.Optional[Desired]) -> Reading[DockerClients]:
+    """Of root, and of the users who shall be able to open the device nodes."""
+    access = desired.settings.get("device_access", {}) if desired else {}
+    users = list(dict.fromkeys(["root", *access.get("device_access_users", ())]))
+    command = host.run(["python3", "-I", "-c", children.source(clients_child), *users], timeout=15)
+    if command.error is not None and not command.timed_out:
+        return Reading.unknown(command.error)
+    stopped = (command.error or "").replace("python3", "the look at the users' docker")
+    return docker_clients.parse(command.stdout, command.stderr, command.rc, users, stopped)
+
+
+def root(
+    host: Host,
+    there: Reading[DockerEngine],
+    settings: Reading[t.Dict[str, t.Any]],
+    desired: t.Optional[Desired],
+) -> Reading[DockerRoot]:
+    """Where Docker keeps its data, on what that lies, and what would stay behind where another place is wanted.
+
+    :arg there: the engine that answers
+    :arg settings: its daemon.json, which is asked where none answers
+    """
+    path, wanted = _present_root(there, settings), desired.daemon.get("data-root") if desired else None
+    mounts = host.read("/proc/self/mountinfo")
+    if path.value is None or mounts.value is None:
+        return Reading.unknown(path.error or mounts.error or "/proc/self/mountinfo is not there")
+    directory = host.realpath(path.value)
+    target = host.realpath(str(wanted)) if wanted else Reading("")
+    if not directory.known or not target.known:
+        return Reading.unknown(directory.error or target.error or "")
+    # One that is not there yet can be no link.
+    behind, to = directory.value or path.value, str(wanted or "") if target.value is None else target.value
+    mount = mountinfo.containing(mounts.value, behind)
+    if mount.value is None:
+        return Reading.unknown(mount.error or "")
+    moves = bool(to) and not _is_root(behind, to)
+    left = _holds(host, behind) if moves else Reading({})
+    if left.value is None:
+        return Reading.unknown(left.error or "")
+    return Reading(DockerRoot(path.value, behind, *mount.value[1:], wanted=to, moves=moves, left=left.value))
+
+
+def _present_root(there: Reading[DockerEngine], settings: Reading[t.Dict[str, t.Any]]) -> Reading[str]:
+    if there.value is not None and there.value.root_dir:
+        return Reading(there.value.root_dir)
+    if settings.value is None:
+        return Reading.unknown("no engine answers, and daemon.json cannot be read: %s" % settings.error)
+    return Reading(str(settings.value.get("data-root") or ROOT))
+
+
+def _is_root(directory: str, wanted: str) -> bool:
+    """With user namespaces the daemon keeps its data in a directory below that is named for the first ids."""
+    parent, _slash, name = directory.rpartition("/")
+    numbers = name.split(".")
+    return directory == wanted or (parent == wanted and len(numbers) == 2 and all(n.isdigit() for n in numbers))
+
+
+def _holds(host: Host, directory: str) -> Reading[t.Dict[str, int]]:
+    """How many containers, images and volumes lie in a root: those of which there are any."""
+    places = {"containers": [directory + "/containers"], "volumes": [directory + "/volumes"], "images": []}
+    drivers = host.listdir(directory + "/image")
+    if not drivers.known:
+        return Reading.unknown(drivers.error or "")
+    for name in drivers.value or {}:
+        places["images"].append("%s/image/%s/imagedb/content/sha256" % (directory, name))
+    found: t.Dict[str, int] = {}
+    for kind, paths in places.items():
+        for path in paths:
+            entries = host.listdir(path)
+            if not entries.known:
+                return Reading.unknown(entries.error or "")
+            wanted_kind = "file" if kind == "images" else "dir"
+            count = sum(1 for entry in (entries.value or {}).values() if entry.kind == wanted_kind)
+            if count:
+                found[kind] = found.get(kind, 0) + count
+    return Reading(found)
 
 
 def image_digests(host: Host, image: t.Mapping[str, t.Any]) -> Reading[t.Tuple[str, ...]]:

@@ -77,6 +77,8 @@ def look(
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
     engine = read["docker"].value if "docker" in read else None
+    if "docker" in read:
+        read["docker_root"] = docker.root(limited, read["docker"], read["docker_config"], desired)
     evidence = Evidence(
         collected_at=started.isoformat(timespec="seconds"),
         host=host.hostname(),
@@ -150,6 +152,8 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["cuda"] = lambda: driver.cuda(host, groups)
         jobs["smi"] = lambda: driver.smi(host, groups)
         jobs["docker"] = lambda: docker.engine(host)
+        jobs["docker_socket"] = lambda: docker.listener(host)
+        jobs["docker_clients"] = lambda: docker.clients(host, desired)
         jobs["running_containers"] = lambda: running.containers(host)
         if image:
             jobs["image_digests"] = lambda: docker.image_digests(host, image)

@@ -350,3 +350,28 @@ def test_it_does_not_touch_a_node(pool):
     assert action.ActionModule._requires_connection is False
     run(pool)
     assert sorted(path.name for path in pathlib.Path(pool).iterdir()) == ["pool.yml", "vendor.asc"]
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+
+LOGIN = {"registry": "nvcr.io", "username": "$oauthtoken", "password": "{{ vault_ngc_key }}"}
+
+
+def test_a_login_is_judged_and_is_in_no_result(pool):
+    """The result is registered, printed with -v, and a part of it kept on the node."""
+    write_lock(pool)
+    base = run(pool)
+    found = run(pool, docker_registries=[LOGIN], vault_ngc_key="s3cr3t-of-mine")
+    assert "s3cr3t-of-mine" not in json.dumps({name: value for name, value in found.items() if name != "run"})
+    assert "docker_registries" not in json.dumps(found["settings"])
+    assert found["desired"] == base["desired"]
+
+
+def test_a_login_that_is_wrong_is_told_without_its_password(pool):
+    login = dict(LOGIN, registry="https://nvcr.io")
+    said = refused(pool, docker_registries=[login], vault_ngc_key="s3cr3t-of-mine")
+    assert said.startswith("docker_registries[0].registry: 'https://nvcr.io' has a scheme. Write nvcr.io")
+    said = refused(pool, docker_registries=[{"registry": "nvcr.io", "pass": "s3cr3t-of-mine"}])
+    assert "docker_registries is not what it takes" in said
+    assert "s3cr3t" not in said

@@ -19,6 +19,8 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.package_names impor
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.tests.unit.healthy import DRIVER, desired, lock, settings
 
+LOGIN = {"registry": "nvcr.io", "username": "$oauthtoken", "password": "s3cr3t"}
+
 
 def content(path, *arguments, **variables):
     return desired(*arguments, **variables).files[path].content
@@ -49,6 +51,7 @@ def test_every_file_of_the_table_is_there_with_its_digest():
         "/etc/dracut.conf.d/goldennode.conf",
         "/etc/modprobe.d/goldennode-blacklist.conf",
         "/etc/modprobe.d/goldennode-nvidia.conf",
+        "/etc/systemd/system/docker.service.d/goldennode.conf",
         "/etc/systemd/system/goldennode-agent.service",
         "/etc/systemd/system/goldennode-uvm.service",
         "/etc/systemd/system/nvidia-cdi-refresh.service.d/goldennode.conf",
@@ -70,8 +73,8 @@ def test_every_package_of_the_lock_is_pinned_and_kept_out_of_unattended_upgrades
     pins = content("/etc/apt/preferences.d/00goldennode")
     blacklist = content("/etc/apt/apt.conf.d/51goldennode")
     assert "Package: docker-ce\nPin: version 5:26.1.4-1~debian.13~trixie\nPin-Priority: 1001\n" in pins
-    assert pins.count("Pin-Priority: 1001") == 11 + 1  # and one for what no lock names
-    assert blacklist.count('$";') == 11 + len(DRIVER_GLOBS) + len(KERNEL_GLOBS)
+    assert pins.count("Pin-Priority: 1001") == 12 + 1  # and one for what no lock names
+    assert blacklist.count('$";') == 12 + len(DRIVER_GLOBS) + len(KERNEL_GLOBS)
     assert '    "linux-image-6\\.12\\.57\\+deb13-amd64$";\n' in blacklist
     assert '    "libnvidia-container1$";\n' in blacklist
     assert '    "linux-generic.*$";\n' in blacklist, "a metapackage would bring a kernel without the driver's modules"
@@ -409,6 +412,7 @@ def test_the_digest_is_the_same_for_the_same_wish():
         {"docker_daemon_options": {}},
         {"docker_daemon_options": {"log-opts": {"max-size": "11m"}}},
         {"docker_default_runtime": "nvidia"},
+        {"docker_data_root": "/srv/docker"},
         {"toolkit_cdi": False},
         {"toolkit_cdi_additional_gids": False},
         {"toolkit_runtime_mode": "legacy"},
@@ -434,6 +438,8 @@ def test_the_digest_does_not_follow_what_only_steers_the_run():
     for name in (*consents, "golden_allow_daemon_reload", "docker_allow_container_restart"):
         assert desired(**{name: True}).digest == base.digest
     assert desired(packages_allow_remove=["docker.io"]).digest == base.digest
+    assert desired(docker_allow_data_root_change=True).digest == base.digest
+    assert desired(docker_registries=[LOGIN]).digest == base.digest
     assert desired(golden_reboot_timeout=1).digest == base.digest
     assert desired(bundle_file="/elsewhere/pool.yml").digest == base.digest
     for role in base.settings.values():
@@ -453,10 +459,14 @@ def test_every_public_variable_is_tried_above():
     """A new variable must be put into one of the two tests of the digest."""
     tried = {"bundle_file", "golden_reboot_timeout"}
     tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload", "packages_allow_remove"}
+    tried |= {"docker_allow_data_root_change", "docker_registries"}
     tried |= {"golden_allow_daemon_reload", "docker_allow_container_restart"}
     marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
     tried |= {name for variables in marks[0].args[1] for name in variables}
-    assert tried == {name for role in settings().values() for name in role} | {"device_access_gid"}
+    assert tried == {name for role in settings().values() for name in role} | {
+        "device_access_gid",
+        "docker_data_root",
+    }
 
 
 def test_it_survives_the_way_through_json():

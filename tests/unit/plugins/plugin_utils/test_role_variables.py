@@ -44,7 +44,7 @@ def test_spec_and_default_of_a_variable_agree(role, name, option):
     assert option["description"].strip()
     assert "type" in option
     assert option.get("default") == defaults.get(name)
-    assert "default" in option or option.get("required") or name == "device_access_gid"
+    assert "default" in option or option.get("required") or name in ("device_access_gid", "docker_data_root")
     if "default" in option:
         assert role_variables.validate(name, option, option["default"]) == (option["default"], None)
 
@@ -57,7 +57,7 @@ def test_a_role_has_no_default_without_a_spec(role):
 
 def test_consent_is_off_and_does_not_count():
     consents = [(name, option) for _role, name, option in (param.values for param in OPTIONS) if "_allow_" in name]
-    assert len(consents) == 6
+    assert len(consents) == 7
     for name, option in consents:
         assert not option["default"]
         assert not affects_node(name)
@@ -86,7 +86,9 @@ def test_defaults_fill_what_is_not_set():
     assert values["docker"] == {
         "docker_daemon_options": {},
         "docker_default_runtime": "runc",
+        "docker_registries": [],
         "docker_allow_restart": False,
+        "docker_allow_data_root_change": False,
         "docker_allow_container_restart": False,
     }
     assert "device_access_gid" not in values["device_access"]

@@ -1047,7 +1047,7 @@ def test_no_restart_is_due_for_what_the_owner_of_the_file_changed() -> None:
 )
 def test_another_daemon_than_ours_answers(fields: t.Dict[str, str]) -> None:
     """NVIDIA/nvidia-docker#1647: "libnvidia-ml.so.1 not found" reads like a missing driver."""
-    finding = only(engine(**fields), "container_runtime.engine")
+    finding = only(engine(**fields), "container_runtime.daemon")
     assert "driver is not at fault" in finding.fix
     assert finding.repair == "manual"
 

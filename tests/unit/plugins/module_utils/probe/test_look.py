@@ -23,7 +23,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     to_plain,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, initramfs, kernel
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, docker, initramfs, kernel
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import NOT_CAPTURED, Recorder, Replay
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.tests.unit import recorded as nodes
@@ -112,7 +112,8 @@ def test_what_could_create_nodes_runs_without_rights_in_the_groups_of_the_nodes(
     node.capture["dirs"]["/dev"]["nvidia0"].update(gid=44, mode=0o660)
     look(node, nodes.desired())
     for command, unprivileged, groups in node.ran:
-        if command.argv[0] == "nvidia-smi" or command.argv[0] == "python3":
+        of_docker = command.argv[-1] in (docker.SOCKET, "root")  # calls nothing of NVIDIA's
+        if command.argv[0] == "nvidia-smi" or (command.argv[0] == "python3" and not of_docker):
             assert (unprivileged, groups) == (True, (44,)), command.argv
         else:
             assert not unprivileged
@@ -129,6 +130,8 @@ BROKEN_COMMANDS = {
     "module_on_disk": ["modinfo"],
     "dkms": ["dkms"],
     "docker": ["docker", "info"],
+    "docker_socket": ["python3", docker.SOCKET],
+    "docker_clients": ["python3", "root"],
     "image_digests": ["docker", "image"],
     "running_containers": ["docker", "ls"],
     "containers runtime": ["docker", "NVIDIA_VISIBLE_DEVICES=all"],
@@ -306,9 +309,10 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert node.programs() == {"dpkg-query"}
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
-        "apparmor", "boot_default", "command_line", "cuda", "dkms", "docker", "fabric_mismatch", "image_digests",
-        "kernel_log", "libraries", "modprobe", "module_on_disk", "module_to_boot", "nvml", "running_containers",
-        "secure_boot", "selinux", "smi", "units",
+        "apparmor", "boot_default", "command_line", "cuda", "dkms", "docker", "docker_clients", "docker_root",
+        "docker_socket", "fabric_mismatch", "image_digests", "kernel_log", "libraries", "modprobe", "module_on_disk",
+        "module_to_boot", "nvml", "running_containers", "secure_boot", "selinux", "smi",
+        "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
