@@ -52,6 +52,34 @@ _PACKAGES = (
     "plugins/module_utils/probe/children/initramfs.py",
 )
 
+#: How Docker and the container toolkit are changed, and how a container proves its GPUs.
+_ENGINES = (
+    "roles/device_access/**/*.yml",
+    "roles/docker/**/*.yml",
+    "roles/toolkit/**/*.yml",
+    *("plugins/modules/%s.py" % name for name in ("cdi_spec", "docker_daemon", "image_pull", "toolkit_config")),
+    *(
+        "plugins/module_utils/%s.py" % name
+        for name in ("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull", "toml_*", "toolkit_*")
+    ),
+    *(
+        "plugins/module_utils/checks/%s.py" % name
+        for name in (
+            *("container_runtime", "daemon_reload", "data_root", "denials", "dev_char", "image", "running"),
+            *("seen_gpus", "start_errors", "toolkit", "which_daemon"),
+        )
+    ),
+    *(
+        "plugins/module_utils/parse/%s.py" % name
+        for name in ("cdi", "container*", "device_answers", "docker_*", "mountinfo", "running_*", "toolkit_config")
+    ),
+    *(
+        "plugins/module_utils/probe/%s.py" % name
+        for name in ("container*", "docker*", "reload", "requests", "running", "security", "toolkit")
+    ),
+    "tests/testbed/vendor/files/toolkit/**/*.py",
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Record:
@@ -94,6 +122,12 @@ REAL = Record("tests/real/proven.txt", (*_PACKAGES, "tests/real/**/*.py", "tests
 
 #: Package managers that fail, wait and are interrupted, on simulated nodes (make test-packages).
 PACKAGES = Record(
-    "tests/pool/proven.txt",
+    "tests/pool/proven-packages.txt",
     (*_PACKAGES, "tests/pool/test_packages.py", "tests/pool/test_ubuntu.py"),
+)
+
+#: Real engines, the toolkit and the containers of users, on simulated nodes (make test-engines).
+ENGINES = Record(
+    "tests/pool/proven-engines.txt",
+    (*_ENGINES, *("tests/pool/test_%s.py" % name for name in ("container", "containers", "docker"))),
 )

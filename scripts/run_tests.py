@@ -77,9 +77,13 @@ def _scenario(name: str) -> Part:
 #: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py).
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadgroup")
 
+#: The tests on nodes that are run for every change.
+EVERY_TIME = "not slow and not engines and not packages"
+
 #: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
 REAL = _pytest("real", "tests/real", limit=2400, record=proven.REAL)
 
+ENGINES = _pytest("engines", "tests/pool", "-m", "engines", *SIDE_BY_SIDE, limit=3600, record=proven.ENGINES)
 PACKAGES = _pytest("packages", "tests/pool", "-m", "packages", *SIDE_BY_SIDE, limit=3600, record=proven.PACKAGES)
 
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
@@ -94,19 +98,21 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "sanity": (Part("sanity", ("scripts/ansible_test.sh", "sanity"), junit="sanity", limit=1200),),
     "units": (Part("units", ("scripts/ansible_test.sh", "units"), junit="units"),),
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1800),),
-    "pool": (_pytest("pool", "tests/pool", "-m", "not slow and not packages", *SIDE_BY_SIDE, limit=3600),),
+    "pool": (_pytest("pool", "tests/pool", "-m", EVERY_TIME, *SIDE_BY_SIDE, limit=3600),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
+    "engines": (ENGINES,),
     "packages": (PACKAGES,),
     "real": (REAL,),
     "slow": (
         REAL,
+        ENGINES,
         PACKAGES,
         _pytest("pool-slow", "tests/pool", "-m", "slow", *SIDE_BY_SIDE, limit=3600),
         Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),
     ),
 }
 #: Where what they cover has not changed since they passed, these prove nothing new.
-RECORDED = ("packages", "real")
+RECORDED = ("engines", "packages", "real")
 EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow"))
 
 

@@ -11,6 +11,8 @@ import typing as t
 import pytest
 from poollib import REGISTRY, Node, Pool
 
+pytestmark = pytest.mark.engines
+
 OPTIONS: t.Dict[str, t.Any] = {"insecure-registries": [REGISTRY]}
 SPEC = "/var/run/cdi/nvidia.yaml"
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
 from poollib import Node, Pool, Run
+
+pytestmark = pytest.mark.engines
 
 #: A driver that the node does not have. Its one file is there while a container is given it.
 OLD = "580.95.05"

@@ -11,6 +11,8 @@ import typing as t
 import pytest
 from poollib import REGISTRY, Node, Pool
 
+pytestmark = pytest.mark.engines
+
 DAEMON_JSON = "/etc/docker/daemon.json"
 OPTIONS: t.Dict[str, t.Any] = {"insecure-registries": [REGISTRY]}
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import pytest
 from poollib import Pool
 
-#: Between two things that belong together: the task that is announced when the run dies.
-BOUNDARIES = ["Write the units of the driver", "Rebuild each initramfs", "Mark the node golden"]
+#: After all has been done and before it is said: the task that is announced when the run dies.
+BOUNDARIES = ["Mark the node golden"]
 
 #: Every other place where one thing is done and the next is not.
 MORE_BOUNDARIES = [
+    "Write the units of the driver",
+    "Rebuild each initramfs",
     "Install and hold the kernel of the lock",
     "Blacklist the drivers",
     "Look up the group",

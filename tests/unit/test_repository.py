@@ -133,7 +133,7 @@ def test_the_closing_line(runner):
     assert runner.summary(results[:1]).splitlines()[-1] == "3 passed, 0 failed"
 
 
-@pytest.mark.parametrize("proven", [[], ["packages"], ["real"], ["packages", "real"]])
+@pytest.mark.parametrize("proven", [[], ["packages"], ["engines", "real"], ["engines", "packages", "real"]])
 def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     ran = []
     monkeypatch.setattr(runner, "run", lambda part: ran.append(part.name) or runner.Result(part, 1, 0, 0, 1.0))
@@ -147,7 +147,7 @@ def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     assert not set(ran) & set(runner.RECORDED)
 
 
-@pytest.mark.parametrize("group", ["packages", "real"])
+@pytest.mark.parametrize("group", ["engines", "packages", "real"])
 @pytest.mark.parametrize(("failed", "skipped", "recorded"), [(0, 0, True), (1, 0, False), (0, 1, False)])
 def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, failed, skipped, recorded):
     written = []
@@ -158,8 +158,8 @@ def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, 
     assert written == ([runner.GROUPS[group][0].record.path] if recorded else [])
 
 
-@pytest.mark.parametrize("name", ["PACKAGES", "REAL"])
-def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path, name):
+@pytest.mark.parametrize(("name", "role"), [("ENGINES", "docker"), ("PACKAGES", "kernel"), ("REAL", "kernel")])
+def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path, name, role):
     record = getattr(runner.proven, name)
     for path in record.files():
         copy = tmp_path / path.relative_to(ROOT)
@@ -168,11 +168,11 @@ def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path, n
     assert not record.is_proven(tmp_path)
     record.write("5 tests passed", tmp_path)
     assert record.is_proven(tmp_path)
-    with (tmp_path / "roles" / "kernel" / "tasks" / "main.yml").open("a") as file:
+    with (tmp_path / "roles" / role / "tasks" / "main.yml").open("a") as file:
         file.write("\n")
     assert not record.is_proven(tmp_path)
-    shutil.rmtree(tmp_path / "roles" / "kernel")
-    with pytest.raises(RuntimeError, match="roles/kernel"):
+    shutil.rmtree(tmp_path / "roles" / role)
+    with pytest.raises(RuntimeError, match="roles/" + role):
         record.is_proven(tmp_path)
 
 
