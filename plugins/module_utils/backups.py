@@ -16,15 +16,13 @@ KEPT = 3
 
 
 def name_for(system: System, path: str) -> str:
-    return "%s%s%s~" % (path, MARK, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(system.now())))
-
-
-def keep(system: System, path: str, raw: bytes) -> str:
-    """Write the copy, with mode, owner and SELinux context of the file, and return its path."""
-    backup = name_for(system, path)
-    system.write(backup, raw, like=path)
-    trim(system, path)
-    return backup
+    """A name that no copy has: the second change of a second must not push out what the first has kept."""
+    taken, moment = of(system, path), system.now()
+    while True:
+        name = "%s%s%s~" % (path, MARK, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(moment)))
+        if name not in taken:
+            return name
+        moment += 1
 
 
 def trim(system: System, path: str) -> None:

@@ -15,12 +15,10 @@ start of the daemon they were known to be in force: see ``docker_record``.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
-import re
 import typing as t
 
-from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags
+from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags, shared_file
 from .daemon_in_force import Path, names
 from .docker_record import UNIT
 from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
@@ -47,17 +45,6 @@ _LIVE_RESTORE_NEEDS = (
     "storage-opts",
     "userns-remap",
 )
-
-#: Seconds after which a half-written file is of a run that was killed, and not of one that is writing now.
-_LITTER_AGE = 3600
-
-_HINTS = {
-    errno.ENOSPC: "make room on its file system",
-    errno.EDQUOT: "make room in the quota of its owner",
-    errno.EROFS: "its file system is read-only: mount it for writing",
-    errno.EPERM: "the file or its folder may be immutable: lsattr -d shows an i then, and chattr -i takes it off",
-    errno.EACCES: "the file or its folder may not be written: look at its mode, at SELinux and at AppArmor",
-}
 
 _POLL = 1.0
 
@@ -120,7 +107,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
 
     backup = _replace(system, wanted, raw, candidate) if written else None
     if restart:
-        _restart(system, wanted, raw, written, backup)
+        _restart(system, wanted, raw, candidate if written else None, backup)
     if daemon.unit.loaded and not refused:
         _remember(system, wanted.settings)
     return dataclasses.replace(outcome, backup_file=backup)
@@ -221,46 +208,16 @@ def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str, shaken
 
 def _replace(system: System, wanted: Wanted, raw: t.Optional[bytes], candidate: bytes) -> t.Optional[str]:
     """Write the file, with the one before it beside it. Returns where that is kept."""
-    _tidy(system, wanted.path)
-    backup = _back_up(system, wanted.path, raw) if raw and wanted.backup else None
     try:
-        _write(system, wanted.path, candidate)
-    except DockerConfigError:
-        if backup:
-            system.remove(backup)  # of a file that is there still; more of them would push out older ones
-        raise
-    if backup:
-        backups.trim(system, wanted.path)
-    return backup
+        return shared_file.replace(system, wanted.path, raw, candidate, wanted.backup)
+    except shared_file.SharedFileError as error:
+        raise DockerConfigError(str(error)) from error
 
 
-def _write(system: System, path: str, content: bytes, like: t.Optional[str] = None) -> None:
-    try:
-        system.write(path, content, like=like)
-    except OSError as error:
-        hint = _HINTS.get(error.errno or 0)
-        raise DockerConfigError(
-            "%s could not be written: %s. The file is as it was%s"
-            % (path, error.strerror or error, "; " + hint if hint else "")
-        ) from error
-
-
-def _back_up(system: System, path: str, raw: bytes) -> str:
-    backup = backups.name_for(system, path)
-    _write(system, backup, raw, like=path)
-    return backup
-
-
-def _tidy(system: System, path: str) -> None:
-    """Remove what runs that were killed in the middle of a write have left: ``System.write``'s half files."""
-    folder, _slash, name = (known(system.realpath(path)) or path).rpartition("/")
-    half = re.compile(r"\.%s(%s[^.]*)?\.[a-z0-9_]{8}\.goldennode$" % (re.escape(name), re.escape(backups.MARK)))
-    for entry, status in (known(system.listdir(folder)) or {}).items():
-        if half.match(entry) and status.mtime < system.now() - _LITTER_AGE:
-            system.remove("%s/%s" % (folder, entry))
-
-
-def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bool, backup: t.Optional[str]) -> None:
+def _restart(
+    system: System, wanted: Wanted, raw: t.Optional[bytes], written: t.Optional[bytes], backup: t.Optional[str]
+) -> None:
+    """:arg written: what this run has put into the file."""
     failed = _start_anew(system, wanted.timeout)
     if not failed:
         failed = _wait(system, wanted.settings, wanted.timeout)
@@ -272,11 +229,11 @@ def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bo
     if not failed:
         return
     journal = _journal(system)
-    if not written:
+    if written is None:
         kept = backups.of(system, wanted.path)
         hint = "; the file before the last change is %s" % kept[-1] if kept else ""
         raise DockerConfigError("Docker does not start with %s: %s%s.\n%s" % (wanted.path, failed, hint, journal))
-    left = _put_back(system, wanted.path, raw, backup)
+    left = _put_back(system, wanted.path, raw, written, backup)
     again = _start_anew(system, wanted.timeout) or _wait(system, {}, wanted.timeout)
     raise DockerConfigError(
         "Docker does not start with the wanted settings in %s: %s. %s%s\n%s"
@@ -290,8 +247,12 @@ def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bo
     )
 
 
-def _put_back(system: System, path: str, raw: t.Optional[bytes], backup: t.Optional[str]) -> str:
+def _put_back(system: System, path: str, raw: t.Optional[bytes], written: bytes, backup: t.Optional[str]) -> str:
     """The file as it was. Returns what is to be said when that cannot be done, a full disk say."""
+    if known(system.read_bytes(path)) != written:
+        return "It was changed by somebody else since, so that it is left as it is now%s. " % (
+            "; the old file is %s" % backup if backup else ""
+        )
     try:
         if raw is None:
             system.remove(known(system.realpath(path)) or path)  # of a link, what it leads to

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import backups, toml_text
+from . import shared_file, toml_text
 from .system import System, known, said
 from .toml_scan import TomlError, decode
 
@@ -56,8 +56,10 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     )
     if not changed or wanted.check_mode:
         return outcome
-    backup = backups.keep(system, wanted.path, raw) if raw and wanted.backup else None
-    system.write(wanted.path, candidate)
+    try:
+        backup = shared_file.replace(system, wanted.path, raw, candidate, wanted.backup)
+    except shared_file.SharedFileError as error:
+        raise ToolkitConfigError(str(error)) from error
     return dataclasses.replace(outcome, backup_file=backup)
 
 

@@ -61,7 +61,8 @@ options:
   backup:
     description:
       - Keep the file as it was before a change beside it, as C(daemon.json.goldennode-TIME~). The newest three stay.
-      - The diff is without users and passwords in addresses (of a proxy, say); the file and its copies have them.
+      - The diff is without users and passwords in addresses (of a proxy, say) and without tokens of log servers; the
+        file and its copies have them.
     type: bool
     default: true
 """
@@ -127,17 +128,17 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config impor
     Wanted,
     apply,
 )
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse.text import without_users
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse.text import without_secrets
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
 
 
 def diff_of(path: str, outcome: Outcome) -> t.Dict[str, str]:
-    """What is shown of a change: it has no password of a proxy in it, and the file has."""
+    """What is shown of a change: it has no password of a proxy and no token in it, and the file has."""
     return {
         "before_header": path,
         "after_header": path,
-        "before": without_users(outcome.before),
-        "after": without_users(outcome.after),
+        "before": without_secrets(outcome.before),
+        "after": without_secrets(outcome.after),
     }
 
 

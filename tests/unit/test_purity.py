@@ -37,6 +37,7 @@ NOT_PURE = (
     "package_manager.py",
     "package_set.py",
     "package_told.py",
+    "shared_file.py",
     "system.py",
     "toolkit_config.py",
 )

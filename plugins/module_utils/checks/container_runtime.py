@@ -16,7 +16,7 @@ from .. import daemon_in_force, docker_record
 from ..daemon_json import differing, merged, obstacles
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
-from ..parse.text import without_users
+from ..parse.text import is_secret, without_secrets
 from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
@@ -132,7 +132,7 @@ def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
         if not isinstance(value, dict) or key not in value:
             return "not set"
         value = value[key]
-    return without_users(repr(value))
+    return "not shown" if path and is_secret(path[-1]) else without_secrets(repr(value))
 
 
 def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

@@ -21,6 +21,7 @@ from .wanted import gpus as pci_gpus
 
 MAJOR = 195
 CONTROL_MINOR = 255
+_NINE_BITS = 0o777
 UVM_MINORS = {"/dev/nvidia-uvm": 0, "/dev/nvidia-uvm-tools": 1}
 
 _BY_PARAMETER = re.compile(r"/dev/nvidia(?:\d+|ctl|-modeset)")
@@ -79,11 +80,20 @@ def _param_problem(
 
 
 def _param_cause(name: str, want: int, text: t.Optional[str]) -> str:
-    if name == "DeviceFileMode" and text is not None and text.strip() == "%o" % want:
-        return (
-            "The mode was written without the leading 0: NVreg_DeviceFileMode=%s is taken as decimal, which is %s."
-            % (text.strip(), octal(int(text)))
-        )
+    if name == "DeviceFileMode" and text is not None and text.strip().isdigit():
+        there = int(text)
+        # No mode of a node has more than nine bits: 660 was meant in octal, whatever mode is wanted here.
+        if text.strip() == "%o" % want or (there > _NINE_BITS and re.fullmatch("[0-7]{3}", text.strip())):
+            return (
+                "The mode was written without the leading 0: NVreg_DeviceFileMode=%s is taken as decimal, which is %s."
+                % (text.strip(), octal(there))
+            )
+        meant = "%o" % there
+        if set(meant) <= set("01234567") and int(meant) == want:
+            return (
+                "The mode was written in decimal behind a leading 0: NVreg_DeviceFileMode=0%s is taken as octal; in"
+                " octal it is %s." % (meant, octal(want))
+            )
     return "The driver was loaded with another NVreg_%s than wanted." % name
 
 
