@@ -91,7 +91,7 @@ START_ERRORS = (
     StartError(
         r"driver (?:rpc )?error: (?:timed out|failed to process request)|driver rpc error",
         "container_runtime",
-        "The driver did not answer the toolkit in time: GPUs that nothing keeps awake are slow, and a hung driver is mute.",
+        "The driver did not answer the toolkit in time: GPUs that nothing keeps awake are slow, a hung driver is mute.",
         "Keep driver_persistenced=true, and look at journalctl -k for Xid and NVRM lines.",
         "manual",
     ),
@@ -188,8 +188,8 @@ START_ERRORS = (
     StartError(
         r"unsatisfied condition: (?:brand|driver|arch)",
         "image",
-        "The image needs a newer driver than the host's, or is for other cards: its NVIDIA_REQUIRE_CUDA names those that "
-        "do with an older one.",
+        "The image needs a newer driver than the host's, or is for other cards: its NVIDIA_REQUIRE_CUDA names those "
+        "that do with an older one.",
         "Take a newer driver.version or an older image in the bundle. A CUDA toolkit on the host does not help.",
         "manual",
     ),
@@ -226,7 +226,8 @@ START_ERRORS = (
         _NO_CDI,
         "container_runtime",
         "The user's own rootless daemon does not read CDI.",
-        "Set features.cdi=true in the user's ~/.config/docker/daemon.json, and restart that daemon (Docker 25 or newer).",
+        "Set features.cdi=true in the user's ~/.config/docker/daemon.json, and restart that daemon, which must be of "
+        "Docker 25 or newer.",
         "manual",
         rootless=True,
     ),
@@ -239,8 +240,8 @@ START_ERRORS = (
         "roles",
     ),
     StartError(
-        r"(?:stat CDI host device|fill device info from host|error mounting|cannot stat) *\(?\\*\"?[^\"]*(?:nvidia|libcuda)"
-        r"[^\"]*.*no such file",
+        r"(?:stat CDI host device|fill device info from host|error mounting|cannot stat) *\(?\\*\"?[^\"]*"
+        r"(?:nvidia|libcuda)[^\"]*.*no such file",
         "container_runtime",
         "The CDI specification is of another driver or of other device nodes: it names what is not on the node.",
         "%s It has the specification written anew." % RUN_SITE,

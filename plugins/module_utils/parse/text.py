@@ -75,7 +75,7 @@ def without_users(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Settings as JSON, or as Python shows them, without what they have of passwords: the token of a log server, say."""
+    """Settings as JSON, or as Python shows them, without what they have of passwords: a log server's token, say."""
     return without_users(_SECRET.sub(r"\1\2...\2", text))
 
 
