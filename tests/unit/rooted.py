@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
 
 
@@ -27,10 +25,6 @@ class Rooted(System):
 
     def file_state(self, path):
         return super().file_state(self.real(path))
-
-    def realpath(self, path):
-        found = super().realpath(self.real(path))
-        return dataclasses.replace(found, value=found.value[len(str(self.root)) :]) if found.value else found
 
     def write(self, path, content, like=None):
         super().write(self.real(path), content, like)
