@@ -23,7 +23,8 @@ description:
   - Whether Docker must be restarted follows from the state of the node, so that a run that was killed after the write
     is finished by the next one. Docker is restarted at most once, never reloaded, and waited for. If it does not come
     back, the old file is put back, Docker is started with it, and the module fails with the end of Docker's journal.
-  - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link.
+  - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link. What somebody
+    else has written to it since it was read is not written over; the module fails, and the next run merges into that.
   - Where Docker is not installed yet, only the file is merged.
 attributes:
   check_mode:

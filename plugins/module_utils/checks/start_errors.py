@@ -75,7 +75,7 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"nvml error: driver/library version mismatch",
+        r"driver/library version mismatch",
         "container_runtime",
         "The module that is loaded and the libraries that the toolkit finds are of two versions.",
         "Run ldconfig on the host, and look for a second copy of them: ldconfig -p | grep libnvidia-ml.",
@@ -112,7 +112,7 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"ldcache error",
+        r"ldcache error|update ldcache|error running ldconfig",
         "container_runtime",
         "The toolkit could not run ldconfig for the container: the one that config.toml names is not the host's own "
         "program, or it failed there.",
@@ -128,7 +128,7 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"(?:load|loading|read|parse|parsing) (?:the )?config\b|nvidia-container-runtime/config\.toml",
+        r"(?:load|loading|read|parse|parsing) (?:the )?config\b|nvidia-container-runtime/config\.toml|\btoml: ",
         "container_runtime",
         "The toolkit cannot read its config.toml.",
         "%s It names line and column of what is wrong in it." % RUN_SITE,
@@ -157,7 +157,7 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"exec format error|does not match the (?:specified|detected host) platform",
+        r"exec format error|does not (?:match|provide) the (?:specified|detected host) platform",
         "image",
         "The image is for another processor than the node's.",
         "Name the digest of the image for this platform in the bundle.",
@@ -248,7 +248,7 @@ START_ERRORS = (
         "roles",
     ),
     StartError(
-        r"runtime\.nvidia\.com/",
+        r"runtime\.nvidia\.com/|CDI spec modifier|create device CDI specs",
         "container_runtime",
         "The nvidia runtime makes a CDI specification of its own for each container, and could not.",
         "Run nvidia-ctk cdi generate, which says what it does not find; toolkit_runtime_mode=legacy goes by the hook.",
@@ -260,6 +260,15 @@ START_ERRORS = (
         "The engine finds no CDI specification of a GPU.",
         RUN_SITE,
         "roles",
+    ),
+    StartError(
+        r"unresolvable CDI devices",
+        "container_runtime",
+        "The user's own rootless daemon finds no CDI specification: it has a /run and an /etc of its own.",
+        "Copy the specification to a directory of the user's, and name that in cdi-spec-dirs of "
+        "~/.config/docker/daemon.json; after a change of the driver copy it again.",
+        "manual",
+        rootless=True,
     ),
     StartError(
         r"unresolvable CDI devices|CDI device injection failed|failed to inject CDI",
@@ -277,7 +286,7 @@ START_ERRORS = (
         "roles",
     ),
     StartError(
-        r"load library failed|cannot open shared object file",
+        r"load library failed|cannot open shared object file|ERROR_LIBRARY_NOT_FOUND",
         "container_runtime",
         "The toolkit does not find the driver's libraries; the host has them, as the layer host_driver shows.",
         "Run ldconfig on the host. If it stays, the request reaches a daemon that cannot see the host's libraries: "
@@ -285,11 +294,18 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"(?:nvidia-c(?:ontainer-(?:runtime|toolkit|cli)|tk|di-hook))[^/ ]*: no such file|executable file not found"
+        r"nvidia-c(?:ontainer-(?:runtime|toolkit|cli)|tk|di-hook)[^/ ]*: (?:no such file|executable file not found)"
         r"|nvidia-container-runtime-hook.*not found",
         "container_runtime",
         "A program of the container toolkit is missing.",
         RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"executable file not found|fork/exec \S*: no such file",
+        "container_runtime",
+        "A program that Docker starts is missing, of containerd or runc.",
+        "%s It installs the lock's packages of Docker." % RUN_SITE,
         "roles",
     ),
     StartError(
@@ -328,7 +344,7 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"nvidia-container-cli\S*: (?:initialization|detection|device|driver|cuda) error",
+        r"nvidia-container-cli\S*: (?:initialization|detection|device|driver|cuda) error|failed to initialize NVML",
         "container_runtime",
         "The toolkit could not ask the driver.",
         "Run nvidia-container-cli -k -d /dev/tty info on the host, which says at what it fails.",

@@ -164,6 +164,21 @@ ENGINE = [
      "cannot read its config.toml", "roles"),
     ("error running hook: exit status 127: nvidia-container-cli: error while loading shared libraries: "
      "libnvidia-container.so.1: cannot open shared object file: No such file or directory", "four packages", "roles"),
+    ("error constructing OCI modifier: failed to initialize NVML: Driver/library version mismatch: unknown",
+     "of two versions", "manual"),
+    ("failed to construct CDI spec modifier: failed to generate CDI spec: failed to create device CDI specs: unknown",
+     "of its own for each container", "manual"),
+    ("failed to create OCI spec modifier: failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND: unknown",
+     "does not find the driver's libraries", "manual"),
+    ("failed to create OCI spec modifier: failed to initialize NVML: Unknown Error: unknown",
+     "could not ask the driver", "manual"),
+    ('error running createContainer hook #1: exit status 1, stdout: , stderr: time="2026-01-01T00:00:00Z" level=error '
+     'msg="failed to update ldcache: error running ldconfig: exit status 1": unknown', "run ldconfig", "manual"),
+    ("nvidia-container-runtime did not terminate successfully: exit status 1: error: toml: line 12: expected '='",
+     "cannot read its config.toml", "roles"),
+    ('failed to start shim: start failed: containerd-shim-runc-v2: exec: "containerd-shim-runc-v2": executable file '
+     "not found in $PATH: exit status 1: unknown", "of containerd or runc", "roles"),
+    ("fork/exec /usr/bin/runc: no such file or directory: unknown", "of containerd or runc", "roles"),
     ("mkdir /var/lib/docker/overlay2/abc: no space left on device.", "is full", "manual"),
     ("Using requested mode 'cdi'\ninvoking the NVIDIA Container Runtime Hook directly (e.g. specifying the docker "
      "--gpus flag) is not supported.", "mode = cdi", "manual"),
@@ -214,7 +229,7 @@ def test_case_019_a_rootless_engine_has_no_rights_over_control_groups(words: str
     assert "rootless" not in rootful.cause
 
 
-@pytest.mark.parametrize("words", [ENGINE[4][0], ENGINE[5][0]])
+@pytest.mark.parametrize("words", [ENGINE[4][0], ENGINE[5][0], ENGINE[7][0], ENGINE[8][0]])
 def test_case_019_the_file_of_a_rootless_daemon_is_its_users(words: str) -> None:
     finding, _found = judged("docker: Error response from daemon: " + words, rootless=True)
     assert finding.repair == "manual"
