@@ -60,7 +60,10 @@ _ENGINES = (
     *("plugins/modules/%s.py" % name for name in ("cdi_spec", "docker_daemon", "image_pull", "toolkit_config")),
     *(
         "plugins/module_utils/%s.py" % name
-        for name in ("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull", "toml_*", "toolkit_*")
+        for name in (
+            *("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull"),
+            *("shared_file", "toml_*", "toolkit_*"),
+        )
     ),
     *(
         "plugins/module_utils/checks/%s.py" % name

@@ -249,7 +249,8 @@ def _restart(
 
 def _put_back(system: System, path: str, raw: t.Optional[bytes], written: bytes, backup: t.Optional[str]) -> str:
     """The file as it was. Returns what is to be said when that cannot be done, a full disk say."""
-    if known(system.read_bytes(path)) != written:
+    there = system.read_bytes(path)
+    if there.known and there.value != written:
         return "It was changed by somebody else since, so that it is left as it is now%s. " % (
             "; the old file is %s" % backup if backup else ""
         )

@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from . import backups
-from .system import System, known
+from .system import System, SystemFailure, known
 
 #: Seconds after which a half-written file is of a run that was killed, and not of one that is writing now.
 _LITTER_AGE = 3600
@@ -44,7 +44,7 @@ def replace(system: System, path: str, before: t.Optional[bytes], after: bytes, 
                 % path
             )
         _write(system, path, after)
-    except SharedFileError:
+    except (SharedFileError, SystemFailure):
         if copy:
             system.remove(copy)  # of a file that is there still; more of them would push out older ones
         raise

@@ -149,6 +149,29 @@ def test_a_file_that_somebody_changed_since_our_write_is_not_put_back(tmp_path):
     assert path.read_text() == '{"old": 1}'
 
 
+def test_an_old_file_is_put_back_also_where_ours_cannot_be_read(tmp_path):
+    """Docker is down: it must come up again, and so nothing on the way there may end the run."""
+    path = tmp_path / "daemon.json"
+    path.write_bytes(b"{" * (5 * 1024 * 1024))  # more than is read
+    assert docker_config._put_back(Node(), str(path), b'{"old": 1}', b'{"ours": 1}', None) == ""
+    assert path.read_text() == '{"old": 1}'
+
+
+@each
+def test_a_file_that_cannot_be_read_any_more_leaves_no_copy_behind(tmp_path, write, name, text, error):
+    path = tmp_path / name
+    path.write_text(text)
+
+    def swap() -> None:
+        if path.is_file():
+            path.unlink()
+            path.mkdir()
+
+    with pytest.raises(SystemFailure, match="not a regular file"):
+        write(path, Node(swap))
+    assert os.listdir(tmp_path) == [name]
+
+
 # --- what is no file, or no place for one -------------------------------------------------------------------------
 
 
