@@ -28,6 +28,9 @@ DROP_IN = "/etc/systemd/system/nvidia-cdi-refresh.service.d/goldennode.conf"
 OWN_UNITS = ("goldennode-cdi-refresh.path", "goldennode-cdi-refresh.service")
 VENDOR_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
 
+#: Where our own unit writes the specification; it does not ask the vendor's environment file.
+OWN_TARGET = "/run/cdi/nvidia.yaml"
+
 #: Keys that are managed, and what to set in place of them.
 _OWNED = {
     (ENVVAR,): "Set toolkit_multi_tenant instead",
@@ -109,6 +112,14 @@ def units(lock: Lock) -> t.Dict[str, str]:
     """The units that write the specification: at boot, since it is on a tmpfs, and when a module was installed."""
     path, service = VENDOR_UNITS if _refreshes(lock) else OWN_UNITS
     return {path: "active+enabled", service: "enabled"}
+
+
+def spec_target(service: str, told: str) -> str:
+    """Where ``service`` writes the specification.
+
+    :arg told: where the environment file of the vendor's unit says
+    """
+    return OWN_TARGET if service in OWN_UNITS else told
 
 
 def files(lock: Lock, variables: Variables) -> t.Dict[str, str]:

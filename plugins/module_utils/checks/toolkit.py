@@ -91,7 +91,8 @@ def _shown(value: t.Any) -> str:
 def cdi_spec(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     if not spec_wanted(desired):
         return [passed("CDI is not wanted (toolkit_cdi, or an engine before Docker 25)")]
-    specs, target = evidence.cdi_specs.value or {}, evidence.cdi_target.value or ""
+    specs = evidence.cdi_specs.value or {}
+    target = toolkit_wanted.spec_target(_service(desired), evidence.cdi_target.value or "")
     if not specs:
         return [
             failed(

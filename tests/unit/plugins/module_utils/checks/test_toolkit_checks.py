@@ -131,6 +131,11 @@ def test_run_and_var_run_are_one() -> None:
     assert of("cdi_spec", with_specs({RUN: healthy.cdi_spec()}, cdi_target="/run/cdi/nvidia.yaml")) == []
 
 
+def test_our_own_unit_writes_where_it_writes_whatever_the_vendors_environment_says() -> None:
+    wanted = healthy.desired(of_lock=healthy.lock(toolkit={"version": "1.17.9"}))
+    assert of("cdi_spec", healthy.known(healthy.evidence("a10", wanted), cdi_target=ETC), wanted) == []
+
+
 def test_no_specification_is_wanted_where_neither_engine_nor_runtime_reads_one() -> None:
     wanted = healthy.desired(toolkit_cdi=False)
     assert of("cdi_spec", with_specs({}, healthy.evidence("a10", wanted)), wanted) == []
