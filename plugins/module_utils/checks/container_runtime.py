@@ -31,7 +31,7 @@ _MALFORMED = re.compile(r": (?:line|byte) \d+")
 def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     reading, want = evidence.docker, str(desired.lock["docker"]["version"])
     if which_daemon.stranger(evidence):
-        return [skipped("another daemon answers, see container_runtime.daemon")]
+        return [skipped("another daemon answers: see container_runtime.daemon")]
     if not reading.known:
         return [_silent(reading.error or "", evidence)]
     if reading.value is None:
@@ -139,6 +139,9 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
     """Whether the running daemon has what the file says. Derived from state, so that a run that was killed between the
     write and the restart is finished by the next.
     """
+    not_ours = which_daemon.not_ours(evidence)
+    if not_ours:
+        return [not_ours]
     told = evidence.docker.value.told if evidence.docker.value else {}
     problems = [
         failed(

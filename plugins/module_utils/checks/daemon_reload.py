@@ -15,6 +15,7 @@ import typing as t
 
 from ..model import NOT_READ, Desired, DeviceAnswers, Evidence, Finding, ReloadLook
 from ..version import version_numbers
+from . import which_daemon
 from .outcome import failed, passed, skipped, unknown
 from .wanted import injections
 
@@ -32,9 +33,9 @@ WAYS_OUT = (
 
 def cgroup_driver(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     """Before it bites: systemd's control groups together with a runtime that works behind its back."""
-    engine = evidence.docker.value
-    if engine is None:
-        return [skipped("Docker is not installed: see container_runtime.engine")]
+    not_ours, engine = which_daemon.not_ours(evidence), evidence.docker.value
+    if not_ours or engine is None:
+        return [not_ours or skipped("see container_runtime.engine")]
     if engine.cgroup_driver != "systemd":
         return [passed("cgroup driver %s: systemd does not judge the devices" % (engine.cgroup_driver or "none"))]
     if "runtime" not in injections(desired):
