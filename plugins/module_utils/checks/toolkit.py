@@ -10,7 +10,7 @@ import typing as t
 
 from .. import compat, toolkit_wanted
 from ..cdi_specs import of_gpus, same_devices, same_path
-from ..daemon_json import differing
+from ..daemon_json import differing, obstacles
 from ..model import CdiSpec, Desired, Evidence, Finding, Gpu
 from .outcome import all_passed, failed, passed, unknown
 from .wanted import RUN_SITE, cdi_wanted, driver_version, setting
@@ -38,9 +38,25 @@ def config(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             )
         ]
     there = reading.value or {}
+    stops = obstacles(there, desired.toolkit)
+    if stops:
+        return [_in_the_way(path, desired, there) for path in stops]
     paths = (leaf for path in differing(there, desired.toolkit) for leaf in _leaves(desired.toolkit, path))
     problems = (_differs(path, desired, there) for path in paths)
     return all_passed(problems, "%d wanted settings are in config.toml" % len(desired.toolkit))
+
+
+def _in_the_way(path: t.Tuple[str, ...], desired: Desired, there: t.Mapping[str, t.Any]) -> Finding:
+    wanted, name = _at(desired.toolkit, path), ".".join(path)
+    return failed(
+        name,
+        expected="a table" if isinstance(wanted, dict) else _shown(wanted),
+        actual=_shown(_at(there, path)),
+        cause="In config.toml %s is %s table, and no run puts another in its place."
+        % (name, "no" if isinstance(wanted, dict) else "a"),
+        fix="Take the key out, and the next run writes it.",
+        repair="manual",
+    )
 
 
 def _differs(path: t.Tuple[str, ...], desired: Desired, there: t.Mapping[str, t.Any]) -> Finding:
@@ -51,12 +67,16 @@ def _differs(path: t.Tuple[str, ...], desired: Desired, there: t.Mapping[str, t.
             "no-cgroups leaves the system's engine without device rules for its containers. It is a setting for a "
             "rootless engine, in a file of its user's own."
         )
+    fix = "%s Settings of your own belong in toolkit_config_options." % RUN_SITE
+    if path == (toolkit_wanted.ENVVAR,) and _at(there, path) is False:
+        cause = "config.toml keeps images from asking for GPUs by themselves, and the settings of this pool do not."
+        fix = "Set toolkit_multi_tenant=true to keep it so; else site.yml lets images ask again."
     return failed(
         name,
         expected=_shown(_at(desired.toolkit, path)),
         actual=_shown(_at(there, path)),
         cause=cause,
-        fix="%s Settings of your own belong in toolkit_config_options." % RUN_SITE,
+        fix=fix,
         repair="roles",
     )
 
