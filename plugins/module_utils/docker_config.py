@@ -15,9 +15,7 @@ start of the daemon they were known to be in force: see ``docker_record``.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
-import re
 import typing as t
 
 from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags
@@ -47,17 +45,6 @@ _LIVE_RESTORE_NEEDS = (
     "storage-opts",
     "userns-remap",
 )
-
-#: Seconds after which a half-written file is of a run that was killed, and not of one that is writing now.
-_LITTER_AGE = 3600
-
-_HINTS = {
-    errno.ENOSPC: "make room on its file system",
-    errno.EDQUOT: "make room in the quota of its owner",
-    errno.EROFS: "its file system is read-only: mount it for writing",
-    errno.EPERM: "the file or its folder may be immutable: lsattr -d shows an i then, and chattr -i takes it off",
-    errno.EACCES: "the file or its folder may not be written: look at its mode, at SELinux and at AppArmor",
-}
 
 _POLL = 1.0
 
@@ -118,7 +105,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     if wanted.check_mode:
         return outcome
 
-    backup = _replace(system, wanted, raw, candidate) if written else None
+    backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup) if written else None
     if restart:
         _restart(system, wanted, raw, written, backup)
     if daemon.unit.loaded and not refused:
@@ -217,47 +204,6 @@ def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str, shaken
 
 
 # The change
-
-
-def _replace(system: System, wanted: Wanted, raw: t.Optional[bytes], candidate: bytes) -> t.Optional[str]:
-    """Write the file, with the one before it beside it. Returns where that is kept."""
-    _tidy(system, wanted.path)
-    backup = _back_up(system, wanted.path, raw) if raw and wanted.backup else None
-    try:
-        _write(system, wanted.path, candidate)
-    except DockerConfigError:
-        if backup:
-            system.remove(backup)  # of a file that is there still; more of them would push out older ones
-        raise
-    if backup:
-        backups.trim(system, wanted.path)
-    return backup
-
-
-def _write(system: System, path: str, content: bytes, like: t.Optional[str] = None) -> None:
-    try:
-        system.write(path, content, like=like)
-    except OSError as error:
-        hint = _HINTS.get(error.errno or 0)
-        raise DockerConfigError(
-            "%s could not be written: %s. The file is as it was%s"
-            % (path, error.strerror or error, "; " + hint if hint else "")
-        ) from error
-
-
-def _back_up(system: System, path: str, raw: bytes) -> str:
-    backup = backups.name_for(system, path)
-    _write(system, backup, raw, like=path)
-    return backup
-
-
-def _tidy(system: System, path: str) -> None:
-    """Remove what runs that were killed in the middle of a write have left: ``System.write``'s half files."""
-    folder, _slash, name = (known(system.realpath(path)) or path).rpartition("/")
-    half = re.compile(r"\.%s(%s[^.]*)?\.[a-z0-9_]{8}\.goldennode$" % (re.escape(name), re.escape(backups.MARK)))
-    for entry, status in (known(system.listdir(folder)) or {}).items():
-        if half.match(entry) and status.mtime < system.now() - _LITTER_AGE:
-            system.remove("%s/%s" % (folder, entry))
 
 
 def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bool, backup: t.Optional[str]) -> None:

@@ -56,8 +56,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     )
     if not changed or wanted.check_mode:
         return outcome
-    backup = backups.keep(system, wanted.path, raw) if raw and wanted.backup else None
-    system.write(wanted.path, candidate)
+    backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup)
     return dataclasses.replace(outcome, backup_file=backup)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import backups
 from ansible_collections.goldennode.gpu.plugins.module_utils import toolkit_config as config
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
@@ -55,6 +56,9 @@ class Node(Rooted):
         return Command(
             "host", tuple(argv), 1 if refused else 0, "", "level=error /tmp/candidate: no" if refused else ""
         )
+
+    def realpath(self, path):
+        return Reading(path)
 
     def names(self):
         return sorted(os.listdir(self.path.parent))
@@ -140,10 +144,18 @@ def test_a_disk_that_is_full_leaves_the_old_file(tmp_path, monkeypatch):
         real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(SystemFailure, match="No space left on device. The file is as it was; make room on its"):
         applied(node)
     assert node.path.read_text() == TEXT
-    assert [name for name in node.names() if not name.endswith("~")] == ["config.toml"]
+    assert node.names() == ["config.toml"], "no copy of a file that is there still"
+
+
+def test_what_a_run_that_was_killed_has_left_is_taken_away(tmp_path):
+    node = Node(tmp_path)
+    half = node.path.parent / ".config.toml.abcd1234.goldennode"
+    half.write_text("half")
+    applied(node, {"mode-of-mine": 2})
+    assert not half.exists()
 
 
 def test_a_file_that_cannot_be_read_is_no_empty_one(tmp_path):
