@@ -13,7 +13,7 @@ import hashlib
 import re
 import typing as t
 
-from . import access_settings, daemon_keys, docker_settings, toolkit_wanted
+from . import access_settings, daemon_keys, docker_settings, toolkit_wanted, trees
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -163,7 +163,7 @@ def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
     }
     options = docker["docker_daemon_options"]
     for path, fix in owned.items():
-        value = _at(options, path.split("."))
+        value = trees.at(options, path.split("."), MISSING)
         if value is not MISSING:
             problems.append(Problem("docker_daemon_options." + path, value, "is managed by a variable of its own", fix))
     problems += _engine_problems(options)
@@ -213,14 +213,6 @@ def _gid(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Optional[int]:
     if given is not None:
         return int(given)
     return _GROUP_IDS.get(lock["platform"].split("-")[0], {}).get(access["device_access_group"])
-
-
-def _at(tree: t.Any, path: t.Sequence[str]) -> t.Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return MISSING
-        tree = tree[key]
-    return tree
 
 
 # --- daemon.json and units ----------------------------------------------------------------------------------------

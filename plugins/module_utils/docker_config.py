@@ -18,12 +18,13 @@ import dataclasses
 import json
 import typing as t
 
-from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags
-from .daemon_in_force import Path, names
+from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags, trees
+from .daemon_in_force import names
 from .docker_record import UNIT
 from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
 from .docker_state import COMMAND_TIMEOUT, Daemon, DockerConfigError, ask_engine, look, read_unit
 from .system import System, known, said
+from .trees import Path
 from .version import version_numbers
 
 CONSENT = "docker_allow_restart"
@@ -142,7 +143,7 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
     if wrong:
         return "the running daemon does not have %s as wanted" % names(wrong)
     untold = daemon_in_force.untold(daemon.engine.told, wanted.settings)
-    touched = daemon_json.differing(daemon_json.load(raw), wanted.settings)
+    touched = trees.differing(daemon_json.load(raw), wanted.settings)
     pending = [path for path in untold if any(path[: len(start)] == start for start in touched)]
     if pending:
         return "%s changed in %s" % (names(pending), wanted.path)
@@ -176,7 +177,7 @@ def _shaken(
     moved = daemon_in_force.contradicted(told, {key: config[key] for key in _LIVE_RESTORE_NEEDS if key in config})
     ours = {key: value for key, value in wanted.settings.items() if key in _LIVE_RESTORE_NEEDS}
     untold = daemon_in_force.untold(told, ours)
-    touched = {path[0] for path in daemon_json.differing(daemon_json.load(raw), ours)}
+    touched = {path[0] for path in trees.differing(daemon_json.load(raw), ours)}
     moved += [path for path in untold if path[0] in touched] or (_stale(system, daemon, wanted, untold) if raw else [])
     return ", ".join(sorted({path[0] for path in moved}))
 

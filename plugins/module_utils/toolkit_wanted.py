@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from . import compat
+from . import compat, trees
 from .bundle import MISSING, Problem
 from .toml_scan import TomlError
 from .toml_text import check_settings
@@ -53,7 +53,7 @@ def problems(variables: Variables) -> t.List[Problem]:
     found = []
     options = variables["toolkit_config_options"]
     for path, fix in _OWNED.items():
-        value = _at(options, path)
+        value = trees.at(options, path, MISSING)
         if value is not MISSING:
             name = "toolkit_config_options." + ".".join(path)
             found.append(Problem(name, value, "is managed by this collection", fix))
@@ -139,14 +139,6 @@ def _refreshes(lock: Lock) -> bool:
 
 def _may_write_gids(lock: Lock) -> bool:
     return version_numbers(lock["toolkit"]["version"]) >= version_numbers(compat.CDI_070_TOOLKIT)
-
-
-def _at(tree: t.Any, path: t.Sequence[str]) -> t.Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return MISSING
-        tree = tree[key]
-    return tree
 
 
 #: A container that is started with Docker finds no specification where that is still being written; and a driver that

@@ -13,10 +13,11 @@ import re
 import typing as t
 
 from .. import daemon_in_force, docker_record
-from ..daemon_json import differing, merged, obstacles
+from ..bundle import MISSING
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
 from ..parse.text import without_users
+from ..trees import Path, at, differing, merged, obstacles
 from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
@@ -122,17 +123,13 @@ def daemon_config(desired: Desired, evidence: Evidence, expected_gpus: t.Optiona
 
 def _in_the_way(config: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> t.Iterator[Fault]:
     for path in obstacles(config, wanted):
-        message = "is %s object" % ("no" if isinstance(daemon_in_force.at(wanted, path), dict) else "an")
-        yield Fault(path, daemon_in_force.at(config, path), message, "take the key out, and the next run writes it")
+        message = "is %s object" % ("no" if isinstance(at(wanted, path), dict) else "an")
+        yield Fault(path, at(config, path), message, "take the key out, and the next run writes it")
 
 
 def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
-    value: t.Any = config
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return "not set"
-        value = value[key]
-    return without_users(repr(value))
+    value = at(config, path, MISSING)
+    return "not set" if value is MISSING else without_users(repr(value))
 
 
 def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -169,9 +166,7 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
     return all_passed(problems, "the running daemon has the wanted settings")
 
 
-def _stale(
-    desired: Desired, evidence: Evidence, untold: t.Sequence[daemon_in_force.Path]
-) -> t.List[daemon_in_force.Path]:
+def _stale(desired: Desired, evidence: Evidence, untold: t.Sequence[Path]) -> t.List[Path]:
     """Of what Docker does not tell: the settings that may have come into the file after it was started."""
     file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
     if file is None or unit is None or unit.started_at is None or file.mtime < unit.started_at:
