@@ -157,11 +157,10 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
 
 
 def _stale(system: System, daemon: Daemon, wanted: Wanted, untold: t.Sequence[Path]) -> t.List[Path]:
-    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
-    started_at = daemon.unit.started_at
-    if not untold or (started_at is not None and system.changed_at(wanted.path) < started_at):
+    if not untold:
         return []
-    return docker_record.unproven(_recorded(system), daemon.unit.invocation, wanted.settings, untold)
+    unit, changed_at = daemon.unit, system.changed_at(wanted.path)
+    return docker_record.stale(changed_at, unit.started_at, _recorded(system), unit.invocation, wanted.settings, untold)
 
 
 def _shaken(

@@ -167,12 +167,11 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
 
 
 def _stale(desired: Desired, evidence: Evidence, untold: t.Sequence[Path]) -> t.List[Path]:
-    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
     file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
-    if file is None or unit is None or unit.started_at is None or file.mtime < unit.started_at:
-        return []
-    # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
-    return docker_record.unproven(evidence.docker_record.value, unit.invocation, desired.daemon, untold)
+    if file is None:
+        return []  # see container_runtime.daemon_config
+    started_at, invocation = (unit.started_at, unit.invocation) if unit else (None, "")
+    return docker_record.stale(file.mtime, started_at, evidence.docker_record.value, invocation, desired.daemon, untold)
 
 
 def injection(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
