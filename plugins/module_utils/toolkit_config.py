@@ -15,8 +15,7 @@ import typing as t
 from . import backups, toml_text
 from .system import System, known, said
 from .toml_scan import TomlError, decode
-
-PATH = "/etc/nvidia-container-runtime/config.toml"
+from .toolkit_wanted import CONFIG
 
 _COMMAND_TIMEOUT = 20.0
 
@@ -28,7 +27,7 @@ class ToolkitConfigError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     settings: t.Dict[str, t.Any]
-    path: str = PATH
+    path: str = CONFIG
     backup: bool = True
     check_mode: bool = False
 

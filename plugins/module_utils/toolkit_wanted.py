@@ -17,6 +17,8 @@ from .toml_scan import TomlError
 from .toml_text import check_settings
 from .version import version_numbers
 
+CONFIG = "/etc/nvidia-container-runtime/config.toml"
+
 ENVVAR = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 MOUNTS = "accept-nvidia-visible-devices-as-volume-mounts"
 NO_GIDS = "no-additional-gids-for-device-nodes"

@@ -22,8 +22,6 @@ from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
 
-DOCKER = "docker.service"
-
 _RESTART = "%s It restarts Docker, which needs docker_allow_restart=true while containers run." % RUN_SITE
 #: The reader names the place of what dockerd would not read; a file that could not be opened has none.
 _MALFORMED = re.compile(r": (?:line|byte) \d+")
@@ -60,13 +58,13 @@ def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
 
 
 def _silent(words: str, evidence: Evidence) -> Finding:
-    unit = (evidence.units.value or {}).get(DOCKER)
+    unit = (evidence.units.value or {}).get(docker_record.UNIT)
     if unit is None or unit.active == "active":
         return unknown(words, fix="Look at journalctl -u docker.")
     return failed(
         expected="an engine that answers",
         actual=words,
-        cause="%s is %s." % (DOCKER, unit.active if unit.load == "loaded" else unit.load),
+        cause="%s is %s." % (docker_record.UNIT, unit.active if unit.load == "loaded" else unit.load),
         fix="%s journalctl -b -u docker says why it does not run." % RUN_SITE,
         repair="roles",
     )
@@ -167,7 +165,7 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
 
 
 def _stale(desired: Desired, evidence: Evidence, untold: t.Sequence[Path]) -> t.List[Path]:
-    file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
+    file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(docker_record.UNIT)
     if file is None:
         return []  # see container_runtime.daemon_config
     started_at, invocation = (unit.started_at, unit.invocation) if unit else (None, "")

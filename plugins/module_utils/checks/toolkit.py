@@ -15,8 +15,6 @@ from ..trees import at, differing, obstacles
 from .outcome import all_passed, failed, passed, unknown
 from .wanted import RUN_SITE, cdi_wanted, driver_version, setting
 
-CONFIG = "/etc/nvidia-container-runtime/config.toml"
-
 #: The reader names the place of what is not TOML; a file that could not be opened has none.
 _MALFORMED = re.compile(r": (?:line \d+ column \d+|byte \d+|the file is UTF-16)")
 
@@ -29,7 +27,7 @@ def config(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             return [unknown(words)]
         return [
             failed(
-                CONFIG,
+                toolkit_wanted.CONFIG,
                 expected="TOML that the toolkit can read",
                 actual=words,
                 cause="The toolkit's configuration cannot be read, and no container with GPUs starts: %s." % words,

@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..docker_record import UNIT
 from ..model import Desired, DockerClient, DockerEngine, Evidence, Finding, SocketListener
 from .outcome import all_passed, failed, passed, skipped, unknown
 
 SOCKET = "/var/run/docker.sock"
-UNIT = "docker.service"
 
 _INIT = 1
 _OURS = ("unix://" + SOCKET, "unix:///run/docker.sock", "fd://")

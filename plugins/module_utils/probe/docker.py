@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..dockerd_flags import DEFAULT_CONFIG as CONFIG
 from ..model import Desired, DockerClients, DockerEngine, DockerRoot, FileState, Reading, SocketListener
 from ..parse import daemon_json, docker_clients, docker_info, docker_socket, mountinfo
 from . import children
@@ -19,7 +20,6 @@ from .host import Host
 
 SOCKET = "/var/run/docker.sock"
 DOCKER = ("docker", "--host", "unix://" + SOCKET)
-CONFIG = "/etc/docker/daemon.json"
 ROOT = "/var/lib/docker"
 
 
