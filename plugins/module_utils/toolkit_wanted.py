@@ -82,7 +82,7 @@ def problems(variables: Variables) -> t.List[Problem]:
 def lock_problems(lock: Lock, variables: Variables) -> t.List[Problem]:
     version, mode = lock["toolkit"]["version"], variables["toolkit_runtime_mode"]
     if mode == "jit-cdi" and version_numbers(version) < REFRESHING_TOOLKIT:
-        fix = "Take auto, or toolkit 1.18 or newer"
+        fix = "Take auto, or toolkit %s or newer" % compat.TOOLKIT_FLOOR
         return [Problem("toolkit_runtime_mode", mode, "is a mode that toolkit %s does not know" % version, fix)]
     return []
 

@@ -15,6 +15,7 @@ import typing as t
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
+from ansible_collections.goldennode.gpu.plugins.module_utils.compat import TOOLKIT_FLOOR
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Desired,
     DeviceAnswers,
@@ -92,8 +93,8 @@ BY_MODE = "toolkit_runtime_mode to cdi"
         ("legacy", "1.20.0", "toolkit_runtime_mode to auto", "systemd", "auto", "1.20.0", {}),
         ("legacy", "1.20.0", BY_CDI, "systemd", "legacy", "1.20.0", {"golden_container_injections": ["cdi"]}),
         ("legacy", "1.20.0", "native.cgroupdriver=cgroupfs", "cgroupfs", "legacy", "1.20.0", {}),
-        ("auto", "1.17.8", "toolkit.version 1.18 or newer", "systemd", "auto", "1.18.0", {}),
-        ("legacy", "1.17.8", "with toolkit_runtime_mode: auto", "systemd", "auto", "1.18.0", {}),
+        ("auto", "1.17.8", "toolkit.version %s or newer" % TOOLKIT_FLOOR, "systemd", "auto", TOOLKIT_FLOOR, {}),
+        ("legacy", "1.17.8", "with toolkit_runtime_mode: auto", "systemd", "auto", TOOLKIT_FLOOR, {}),
         ("auto", "1.17.8", BY_MODE, "systemd", "cdi", "1.17.8", {}),
     ],
 )
