@@ -88,7 +88,12 @@ def _data_root(said: str, wanted: t.Any) -> t.Optional[bool]:
     if not isinstance(wanted, str) or not wanted:
         return None
     root = posixpath.normpath(wanted)
-    return True if said == root or _REMAPPED.sub("", said) == root else None
+    return True if same_root(said, root) else None
+
+
+def same_root(said: str, root: str) -> bool:
+    """Whether a daemon that tells ``said`` was given ``root``."""
+    return root in (said, _REMAPPED.sub("", said))
 
 
 def _exec_opts(said: t.Sequence[str], wanted: t.Any) -> t.Optional[bool]:
