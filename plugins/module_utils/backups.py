@@ -36,8 +36,8 @@ def replace(system: System, path: str, raw: t.Optional[bytes], content: bytes, k
     """
     _tidy(system, path)
     backup = name_for(system, path) if raw and keep else None
-    if backup:
-        _write(system, backup, raw or b"", like=path)
+    if raw and backup:
+        _write(system, backup, raw, like=path)
     try:
         _write(system, path, content)
     except SystemFailure:
