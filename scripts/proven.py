@@ -60,13 +60,16 @@ _ENGINES = (
     *("plugins/modules/%s.py" % name for name in ("cdi_spec", "docker_daemon", "image_pull", "toolkit_config")),
     *(
         "plugins/module_utils/%s.py" % name
-        for name in ("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull", "toml_*", "toolkit_*")
+        for name in (
+            *("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull", "toml_*", "toolkit_*"),
+            "trees",
+        )
     ),
     *(
         "plugins/module_utils/checks/%s.py" % name
         for name in (
             *("container_runtime", "daemon_reload", "data_root", "denials", "dev_char", "image", "running"),
-            *("seen_gpus", "start_errors", "toolkit", "which_daemon"),
+            *("policy", "requests", "seen_gpus", "start_errors", "toolkit", "which_daemon"),
         )
     ),
     *(

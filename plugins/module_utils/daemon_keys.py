@@ -13,7 +13,7 @@ import dataclasses
 import json
 import typing as t
 
-Path = t.Tuple[str, ...]
+from .trees import Path
 
 TEXT = "text"
 SWITCH = "true or false"

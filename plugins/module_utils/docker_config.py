@@ -15,17 +15,16 @@ start of the daemon they were known to be in force: see ``docker_record``.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
-import re
 import typing as t
 
-from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags
-from .daemon_in_force import Path, names
+from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags, trees
+from .daemon_in_force import names
 from .docker_record import UNIT
 from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
 from .docker_state import COMMAND_TIMEOUT, Daemon, DockerConfigError, ask_engine, look, read_unit
 from .system import System, known, said
+from .trees import Path
 from .version import version_numbers
 
 CONSENT = "docker_allow_restart"
@@ -47,17 +46,6 @@ _LIVE_RESTORE_NEEDS = (
     "storage-opts",
     "userns-remap",
 )
-
-#: Seconds after which a half-written file is of a run that was killed, and not of one that is writing now.
-_LITTER_AGE = 3600
-
-_HINTS = {
-    errno.ENOSPC: "make room on its file system",
-    errno.EDQUOT: "make room in the quota of its owner",
-    errno.EROFS: "its file system is read-only: mount it for writing",
-    errno.EPERM: "the file or its folder may be immutable: lsattr -d shows an i then, and chattr -i takes it off",
-    errno.EACCES: "the file or its folder may not be written: look at its mode, at SELinux and at AppArmor",
-}
 
 _POLL = 1.0
 
@@ -118,7 +106,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     if wanted.check_mode:
         return outcome
 
-    backup = _replace(system, wanted, raw, candidate) if written else None
+    backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup) if written else None
     if restart:
         _restart(system, wanted, raw, written, backup)
     if daemon.unit.loaded and not refused:
@@ -155,7 +143,7 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
     if wrong:
         return "the running daemon does not have %s as wanted" % names(wrong)
     untold = daemon_in_force.untold(daemon.engine.told, wanted.settings)
-    touched = daemon_json.differing(daemon_json.load(raw), wanted.settings)
+    touched = trees.differing(daemon_json.load(raw), wanted.settings)
     pending = [path for path in untold if any(path[: len(start)] == start for start in touched)]
     if pending:
         return "%s changed in %s" % (names(pending), wanted.path)
@@ -169,11 +157,10 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
 
 
 def _stale(system: System, daemon: Daemon, wanted: Wanted, untold: t.Sequence[Path]) -> t.List[Path]:
-    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
-    started_at = daemon.unit.started_at
-    if not untold or (started_at is not None and system.changed_at(wanted.path) < started_at):
+    if not untold:
         return []
-    return docker_record.unproven(_recorded(system), daemon.unit.invocation, wanted.settings, untold)
+    unit, changed_at = daemon.unit, system.changed_at(wanted.path)
+    return docker_record.stale(changed_at, unit.started_at, _recorded(system), unit.invocation, wanted.settings, untold)
 
 
 def _shaken(
@@ -189,7 +176,7 @@ def _shaken(
     moved = daemon_in_force.contradicted(told, {key: config[key] for key in _LIVE_RESTORE_NEEDS if key in config})
     ours = {key: value for key, value in wanted.settings.items() if key in _LIVE_RESTORE_NEEDS}
     untold = daemon_in_force.untold(told, ours)
-    touched = {path[0] for path in daemon_json.differing(daemon_json.load(raw), ours)}
+    touched = {path[0] for path in trees.differing(daemon_json.load(raw), ours)}
     moved += [path for path in untold if path[0] in touched] or (_stale(system, daemon, wanted, untold) if raw else [])
     return ", ".join(sorted({path[0] for path in moved}))
 
@@ -217,47 +204,6 @@ def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str, shaken
 
 
 # The change
-
-
-def _replace(system: System, wanted: Wanted, raw: t.Optional[bytes], candidate: bytes) -> t.Optional[str]:
-    """Write the file, with the one before it beside it. Returns where that is kept."""
-    _tidy(system, wanted.path)
-    backup = _back_up(system, wanted.path, raw) if raw and wanted.backup else None
-    try:
-        _write(system, wanted.path, candidate)
-    except DockerConfigError:
-        if backup:
-            system.remove(backup)  # of a file that is there still; more of them would push out older ones
-        raise
-    if backup:
-        backups.trim(system, wanted.path)
-    return backup
-
-
-def _write(system: System, path: str, content: bytes, like: t.Optional[str] = None) -> None:
-    try:
-        system.write(path, content, like=like)
-    except OSError as error:
-        hint = _HINTS.get(error.errno or 0)
-        raise DockerConfigError(
-            "%s could not be written: %s. The file is as it was%s"
-            % (path, error.strerror or error, "; " + hint if hint else "")
-        ) from error
-
-
-def _back_up(system: System, path: str, raw: bytes) -> str:
-    backup = backups.name_for(system, path)
-    _write(system, backup, raw, like=path)
-    return backup
-
-
-def _tidy(system: System, path: str) -> None:
-    """Remove what runs that were killed in the middle of a write have left: ``System.write``'s half files."""
-    folder, _slash, name = (known(system.realpath(path)) or path).rpartition("/")
-    half = re.compile(r"\.%s(%s[^.]*)?\.[a-z0-9_]{8}\.goldennode$" % (re.escape(name), re.escape(backups.MARK)))
-    for entry, status in (known(system.listdir(folder)) or {}).items():
-        if half.match(entry) and status.mtime < system.now() - _LITTER_AGE:
-            system.remove("%s/%s" % (folder, entry))
 
 
 def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bool, backup: t.Optional[str]) -> None:

@@ -15,8 +15,7 @@ import typing as t
 from . import backups, toml_text
 from .system import System, known, said
 from .toml_scan import TomlError, decode
-
-PATH = "/etc/nvidia-container-runtime/config.toml"
+from .toolkit_wanted import CONFIG
 
 _COMMAND_TIMEOUT = 20.0
 
@@ -28,7 +27,7 @@ class ToolkitConfigError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     settings: t.Dict[str, t.Any]
-    path: str = PATH
+    path: str = CONFIG
     backup: bool = True
     check_mode: bool = False
 
@@ -56,8 +55,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     )
     if not changed or wanted.check_mode:
         return outcome
-    backup = backups.keep(system, wanted.path, raw) if raw and wanted.backup else None
-    system.write(wanted.path, candidate)
+    backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup)
     return dataclasses.replace(outcome, backup_file=backup)
 
 

@@ -25,12 +25,12 @@ description:
     back, the old file is put back, Docker is started with it, and the module fails with the end of Docker's journal.
   - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link.
   - Where Docker is not installed yet, only the file is merged.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and tell what would be changed.
     support: full
   diff_mode:
-    description: Returns what the file was and what it is, or would be.
     support: full
 options:
   settings:

@@ -21,12 +21,12 @@ description:
     twice, values where a table is wanted, and whatever C(nvidia-ctk config) does not read are errors that name line and
     column and leave the file alone.
   - Nothing is restarted, since the toolkit reads the file at each start of a container.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and tell what would be changed.
     support: full
   diff_mode:
-    description: Returns what the file was and what it is, or would be.
     support: full
 options:
   settings:

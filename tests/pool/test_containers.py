@@ -161,7 +161,7 @@ def test_the_hook_under_systemds_control_groups_is_found_by_a_look(golden_a10: P
     assert looked.rc != 0
     assert looked.report[node.name]["layer"] == "container_runtime", looked.output
     (finding,) = findings(looked, node, "container_runtime.cgroup_driver").values()
-    assert "jit-cdi" in finding["fix"]
+    assert (finding["repair"], "sets the mode of the nvidia runtime to auto" in finding["fix"]) == ("roles", True)
 
 
 def test_links_in_dev_char_are_there_after_a_boot_and_come_back(golden_a10: Pool) -> None:
