@@ -61,15 +61,15 @@ _ENGINES = (
     *(
         "plugins/module_utils/%s.py" % name
         for name in (
-            *("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull"),
-            *("shared_file", "toml_*", "toolkit_*"),
+            *("access_settings", "backups", "cdi_*", "daemon_*", "docker*", "image_pull", "toml_*", "toolkit_*"),
+            "trees",
         )
     ),
     *(
         "plugins/module_utils/checks/%s.py" % name
         for name in (
             *("container_runtime", "daemon_reload", "data_root", "denials", "dev_char", "image", "running"),
-            *("seen_gpus", "start_errors", "toolkit", "which_daemon"),
+            *("policy", "requests", "seen_gpus", "start_errors", "toolkit", "which_daemon"),
         )
     ),
     *(

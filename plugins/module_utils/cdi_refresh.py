@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import backups
-from .cdi_specs import of_gpus, same_devices
+from . import backups, toolkit_wanted
+from .cdi_specs import of_gpus, same_devices, same_path
 from .model import CdiSpec
-from .probe import toolkit
+from .probe import docker, toolkit
 from .system import System, known, said
 
 _LOADED = "/sys/module/nvidia/version"
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def apply(system: System, wanted: Wanted) -> Outcome:
-    target = t.cast(str, known(toolkit.cdi_target(system)))
+    target = toolkit_wanted.spec_target(wanted.unit, known(toolkit.cdi_target(system)) or "")
     loaded = (known(system.read(_LOADED)) or "").strip()
     if loaded != wanted.driver:
         # NVML, which is asked for the GPUs, answers to the driver of its own version alone.
@@ -75,9 +75,8 @@ def apply(system: System, wanted: Wanted) -> Outcome:
 
 
 def _write(system: System, wanted: Wanted) -> None:
-    system.run(
-        ["systemctl", "reset-failed", wanted.unit], _COMMAND_TIMEOUT
-    )  # else failed starts before count against it
+    # Else failed starts before count against it.
+    system.run(["systemctl", "reset-failed", wanted.unit], _COMMAND_TIMEOUT)
     ran = system.run(["systemctl", "restart", wanted.unit], wanted.timeout)
     if ran.rc != 0:
         journal = system.run(
@@ -89,16 +88,23 @@ def _write(system: System, wanted: Wanted) -> None:
 
 
 def _specs(system: System) -> t.Dict[str, CdiSpec]:
-    return known(toolkit.cdi_specs(system)) or {}
+    """Those that a look judges: in the directories of the engine's own choice too."""
+    engine = docker.engine(system).value
+    return known(toolkit.cdi_specs(system, engine.cdi_spec_dirs if engine else ())) or {}
 
 
 def _judge(specs: t.Mapping[str, CdiSpec], target: str, wanted: Wanted) -> None:
-    spec = specs.get(target)
-    if spec is None or spec.driver != wanted.driver:
-        said_driver = (spec.driver if spec else None) or "none"
+    spec = next((spec for path, spec in specs.items() if same_path(path, target)), None)
+    if spec is None:
+        raise CdiRefreshError(
+            "%s has just been written, and no engine reads it there, or it describes nothing of NVIDIA's. Take the path"
+            " out of %s: then it is written below /var/run/cdi" % (target, toolkit.REFRESH_ENVIRONMENT)
+        )
+    if spec.driver != wanted.driver:
         raise CdiRefreshError(
             "%s has just been written and names driver %s, not %s. It is not written again: see which libcuda.so the"
-            " host has (ldconfig -p), and what nvidia-ctk cdi generate says" % (target, said_driver, wanted.driver)
+            " host has (ldconfig -p), and what nvidia-ctk cdi generate says"
+            % (target, spec.driver or "none", wanted.driver)
         )
 
 

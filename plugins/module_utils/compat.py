@@ -113,7 +113,6 @@ WAIVER_DAYS = 366
 #: The newest CDI that an engine reads: the reader that each release was built with, [V] for 0.7.0, else [2] (moby's own
 #: changes). What is newer than the last row, nobody has told us; before Docker 25 there is no CDI.
 CDI_READERS: t.Tuple[t.Tuple[str, str], ...] = (("25.0", "0.6.0"), ("26.1", "0.7.0"), ("27.4", "0.8.0"))
-CDI_DOCKER = CDI_READERS[0][0]
 #: From this toolkit on, specifications have CDI 0.7.0, for the groups of device nodes [V]; without these, and before,
 #: they have 0.6.0 at most, which every engine that reads CDI can read.
 CDI_070_TOOLKIT = "1.19.1"

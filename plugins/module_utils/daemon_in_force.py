@@ -14,7 +14,8 @@ import posixpath
 import re
 import typing as t
 
-Path = t.Tuple[str, ...]
+from . import trees
+from .trees import Path
 
 #: These addresses are insecure registries for every daemon, wanted or not.
 _LOOPBACK = frozenset({"127.0.0.0/8", "::1/128"})
@@ -26,13 +27,13 @@ _CGROUP_DRIVER = "native.cgroupdriver"
 
 def judge(told: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.Dict[Path, t.Optional[bool]]:
     """For each setting: is it in force in the running daemon? None: the daemon does not tell."""
-    return {path: _judged(told, path, at(settings, path)) for path in leaves(settings)}
+    return {path: _judged(told, path, trees.at(settings, path)) for path in leaves(settings)}
 
 
 def contradicted(told: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.List[Path]:
     """The settings of which the daemon says that they are otherwise. A runtime that it does not have is one of them."""
     wrong = [path for path, answer in judge(told, settings).items() if answer is False]
-    missing = {path[:2] for path in wrong if path[0] == "runtimes" and at(told, path[:2]) is None}
+    missing = {path[:2] for path in wrong if path[0] == "runtimes" and trees.at(told, path[:2]) is None}
     return list(dict.fromkeys(path[:2] if path[:2] in missing else path for path in wrong))
 
 
@@ -49,14 +50,6 @@ def leaves(settings: t.Mapping[str, t.Any], path: Path = ()) -> t.List[Path]:
     return found
 
 
-def at(settings: t.Mapping[str, t.Any], path: Path) -> t.Any:
-    """The value at the path; None when there is none."""
-    value: t.Any = settings
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 def names(paths: t.Iterable[Path]) -> str:
     return ", ".join(".".join(path) for path in paths)
 
@@ -64,7 +57,7 @@ def names(paths: t.Iterable[Path]) -> str:
 def _judged(told: t.Mapping[str, t.Any], path: Path, wanted: t.Any) -> t.Optional[bool]:
     if path[0] == "runtimes" and len(path) > 2:
         return _runtime(told.get("runtimes"), path, wanted)
-    said = at(told, path)
+    said = trees.at(told, path)
     if said is None or wanted is None:
         return None
     same = _SAME.get(path[0])
@@ -95,7 +88,12 @@ def _data_root(said: str, wanted: t.Any) -> t.Optional[bool]:
     if not isinstance(wanted, str) or not wanted:
         return None
     root = posixpath.normpath(wanted)
-    return True if said == root or _REMAPPED.sub("", said) == root else None
+    return True if same_root(said, root) else None
+
+
+def same_root(said: str, root: str) -> bool:
+    """Whether a daemon that tells ``said`` was given ``root``."""
+    return root in (said, _REMAPPED.sub("", said))
 
 
 def _exec_opts(said: t.Sequence[str], wanted: t.Any) -> t.Optional[bool]:

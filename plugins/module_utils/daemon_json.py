@@ -17,6 +17,8 @@ import math
 import re
 import typing as t
 
+from . import trees
+
 #: Deeper than any real configuration, and far from Python's recursion limit.
 MAX_DEPTH = 100
 
@@ -106,43 +108,6 @@ def merge(raw: t.Optional[bytes], settings: t.Mapping[str, t.Any]) -> bytes:
     for edit in sorted(edits, key=lambda e: e.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text.encode("utf-8")
-
-
-def differing(config: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, ...]]:
-    """Paths of the settings that ``config`` lacks or has with another value; nested objects are compared key by key."""
-    found: t.List[t.Tuple[str, ...]] = []
-    for key, wanted in settings.items():
-        if key not in config:
-            found.append((key,))
-        elif isinstance(wanted, dict) and isinstance(config[key], dict):
-            found.extend((key,) + path for path in differing(config[key], wanted))
-        elif not _same(config[key], wanted):
-            found.append((key,))
-    return found
-
-
-def merged(config: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
-    """What ``merge`` would make of the file, as plain data; what is in its way stays."""
-    result = dict(config)
-    for key, wanted in settings.items():
-        present = config.get(key)
-        if isinstance(wanted, dict) and isinstance(present, dict):
-            result[key] = merged(present, wanted)
-        elif key not in config or not (isinstance(wanted, dict) or isinstance(present, dict)):
-            result[key] = wanted
-    return result
-
-
-def obstacles(config: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> t.List[t.Tuple[str, ...]]:
-    """Paths where the file has an object and the settings have none, or the other way round: ``merge`` refuses it."""
-    found: t.List[t.Tuple[str, ...]] = []
-    for key, wanted in settings.items():
-        present = config.get(key)
-        if isinstance(wanted, dict) and isinstance(present, dict):
-            found.extend((key, *path) for path in obstacles(present, wanted))
-        elif key in config and (isinstance(wanted, dict) or isinstance(present, dict)):
-            found.append((key,))
-    return found
 
 
 def place(raw: bytes, path: t.Sequence[str]) -> str:
@@ -372,7 +337,7 @@ def _merge_object(
                 "%s is an object, but %s is wanted there; remove it or the setting"
                 % (_dotted(path + (key,)), json.dumps(wanted)),
             )
-        elif not _same(member.node.value, wanted):
+        elif not trees.same(member.node.value, wanted):
             spelled = _render(wanted, style.newline, style.indent, style.unit, style.colon)
             edits.append(_Edit(member.node.start, member.node.end, spelled))
     if missing:
@@ -430,15 +395,6 @@ def _render(value: t.Any, newline: str, indent: str, unit: str, colon: str = ": 
 
 def _quote(value: t.Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _same(present: t.Any, wanted: t.Any) -> bool:
-    """Equal in type too: dockerd takes ``1`` for a count and refuses ``1.0``, ``"1"`` and ``true``."""
-    if isinstance(wanted, (list, tuple)) and isinstance(present, (list, tuple)):
-        return len(present) == len(wanted) and all(_same(p, w) for p, w in zip(present, wanted))
-    if isinstance(wanted, dict) and isinstance(present, dict):
-        return present.keys() == wanted.keys() and all(_same(present[k], wanted[k]) for k in wanted)
-    return type(present) is type(wanted) and bool(present == wanted)
 
 
 def _dotted(path: t.Tuple[str, ...]) -> str:

@@ -15,8 +15,7 @@ import typing as t
 
 from . import dockerd_flags
 from .parse.text import is_secret, without_secrets
-
-Path = t.Tuple[str, ...]
+from .trees import Path
 
 TEXT = "text"
 SWITCH = "true or false"

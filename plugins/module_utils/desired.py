@@ -13,22 +13,18 @@ import hashlib
 import re
 import typing as t
 
-from . import access_settings, daemon_keys, docker_settings, toolkit_wanted
+from . import access_settings, compat, daemon_keys, docker_settings, toolkit_wanted, trees
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
 from .node_sources import FOLDER, architecture
 from .package_names import DRIVER_GLOBS, KERNEL_GLOBS, driver_version_in
-from .version import version_numbers
 
 AGENT_PATH = "/usr/local/lib/goldennode/agent.pyz"
 BLACKLIST_PATH = "/etc/modprobe.d/goldennode-blacklist.conf"
 PERSISTENCED_PATH = "/etc/systemd/system/nvidia-persistenced.service.d/goldennode.conf"
 DOCKER_PATH = "/etc/systemd/system/docker.service.d/goldennode.conf"
 HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark away, and is undone by the next run.\n"
-
-#: First engine that reads CDI specifications (``features.cdi``).
-CDI_ENGINE = (25,)
 
 #: Variables that steer a run and say nothing about the node. Consent (``<role>_allow_…``) is left out by its name.
 RUN_VARIABLES = ("bundle_file", "golden_reboot_timeout")
@@ -110,7 +106,11 @@ def without_secrets(settings: Settings) -> t.Dict[str, t.Dict[str, t.Any]]:
 
 def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
     """Whether Docker on these nodes is to give GPUs out by CDI: it is asked for, and the engine can read it."""
-    return bool(settings["toolkit"]["toolkit_cdi"]) and version_numbers(lock["docker"]["version"]) >= CDI_ENGINE
+    return bool(settings["toolkit"]["toolkit_cdi"]) and _reads_cdi(lock)
+
+
+def _reads_cdi(lock: t.Mapping[str, t.Any]) -> bool:
+    return compat.newest_cdi(lock["docker"]["version"]) is not None
 
 
 def spec_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
@@ -163,7 +163,7 @@ def _docker_problems(docker: t.Mapping[str, t.Any]) -> t.List[Problem]:
     }
     options = docker["docker_daemon_options"]
     for path, fix in owned.items():
-        value = _at(options, path.split("."))
+        value = trees.at(options, path.split("."), MISSING)
         if value is not MISSING:
             problems.append(Problem("docker_daemon_options." + path, value, "is managed by a variable of its own", fix))
     problems += _engine_problems(options)
@@ -215,14 +215,6 @@ def _gid(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Optional[int]:
     return _GROUP_IDS.get(lock["platform"].split("-")[0], {}).get(access["device_access_group"])
 
 
-def _at(tree: t.Any, path: t.Sequence[str]) -> t.Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return MISSING
-        tree = tree[key]
-    return tree
-
-
 # --- daemon.json and units ----------------------------------------------------------------------------------------
 
 
@@ -236,7 +228,7 @@ def _daemon(lock: t.Mapping[str, t.Any], settings: Settings) -> t.Dict[str, t.An
     wanted = dict(options)
     wanted["default-runtime"] = settings["docker"]["docker_default_runtime"]
     wanted["runtimes"] = dict(options.get("runtimes", {}), nvidia=dict(_NVIDIA_RUNTIME))
-    if version_numbers(lock["docker"]["version"]) >= CDI_ENGINE:
+    if _reads_cdi(lock):
         wanted["features"] = dict(options.get("features", {}), cdi=cdi_wanted(lock, settings))
     if "docker_data_root" in settings["docker"]:
         wanted["data-root"] = settings["docker"]["docker_data_root"]

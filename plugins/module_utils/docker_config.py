@@ -18,12 +18,13 @@ import dataclasses
 import json
 import typing as t
 
-from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags, shared_file
-from .daemon_in_force import Path, names
+from . import backups, daemon_in_force, daemon_json, docker_record, dockerd_flags, trees
+from .daemon_in_force import names
 from .docker_record import UNIT
 from .docker_refusals import VALIDATES_SINCE, refuse_conflicts, validate
 from .docker_state import COMMAND_TIMEOUT, Daemon, DockerConfigError, ask_engine, look, read_unit
 from .system import System, known, said
+from .trees import Path
 from .version import version_numbers
 
 CONSENT = "docker_allow_restart"
@@ -105,7 +106,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     if wanted.check_mode:
         return outcome
 
-    backup = _replace(system, wanted, raw, candidate) if written else None
+    backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup) if written else None
     if restart:
         _restart(system, wanted, raw, candidate if written else None, backup)
     if daemon.unit.loaded and not refused:
@@ -142,7 +143,7 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
     if wrong:
         return "the running daemon does not have %s as wanted" % names(wrong)
     untold = daemon_in_force.untold(daemon.engine.told, wanted.settings)
-    touched = daemon_json.differing(daemon_json.load(raw), wanted.settings)
+    touched = trees.differing(daemon_json.load(raw), wanted.settings)
     pending = [path for path in untold if any(path[: len(start)] == start for start in touched)]
     if pending:
         return "%s changed in %s" % (names(pending), wanted.path)
@@ -156,11 +157,10 @@ def _restart_reason(system: System, daemon: Daemon, wanted: Wanted, raw: t.Optio
 
 
 def _stale(system: System, daemon: Daemon, wanted: Wanted, untold: t.Sequence[Path]) -> t.List[Path]:
-    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
-    started_at = daemon.unit.started_at
-    if not untold or (started_at is not None and system.changed_at(wanted.path) < started_at):
+    if not untold:
         return []
-    return docker_record.unproven(_recorded(system), daemon.unit.invocation, wanted.settings, untold)
+    unit, changed_at = daemon.unit, system.changed_at(wanted.path)
+    return docker_record.stale(changed_at, unit.started_at, _recorded(system), unit.invocation, wanted.settings, untold)
 
 
 def _shaken(
@@ -176,7 +176,7 @@ def _shaken(
     moved = daemon_in_force.contradicted(told, {key: config[key] for key in _LIVE_RESTORE_NEEDS if key in config})
     ours = {key: value for key, value in wanted.settings.items() if key in _LIVE_RESTORE_NEEDS}
     untold = daemon_in_force.untold(told, ours)
-    touched = {path[0] for path in daemon_json.differing(daemon_json.load(raw), ours)}
+    touched = {path[0] for path in trees.differing(daemon_json.load(raw), ours)}
     moved += [path for path in untold if path[0] in touched] or (_stale(system, daemon, wanted, untold) if raw else [])
     return ", ".join(sorted({path[0] for path in moved}))
 
@@ -204,14 +204,6 @@ def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str, shaken
 
 
 # The change
-
-
-def _replace(system: System, wanted: Wanted, raw: t.Optional[bytes], candidate: bytes) -> t.Optional[str]:
-    """Write the file, with the one before it beside it. Returns where that is kept."""
-    try:
-        return shared_file.replace(system, wanted.path, raw, candidate, wanted.backup)
-    except shared_file.SharedFileError as error:
-        raise DockerConfigError(str(error)) from error
 
 
 def _restart(

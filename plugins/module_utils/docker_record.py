@@ -15,6 +15,7 @@ import json
 import typing as t
 
 from .model import SCHEMA, Desired, Evidence
+from .trees import Path
 
 #: The unit whose starts are meant.
 UNIT = "docker.service"
@@ -28,9 +29,27 @@ def fingerprint(invocation: str, settings: t.Mapping[str, t.Any]) -> t.Dict[str,
     return {"schema": SCHEMA, "invocation": invocation, "settings": digests}
 
 
-def unproven(
-    record: t.Any, invocation: str, settings: t.Mapping[str, t.Any], paths: t.Iterable[t.Tuple[str, ...]]
-) -> t.List[t.Tuple[str, ...]]:
+def stale(
+    changed_at: float,
+    started_at: t.Optional[float],
+    record: t.Any,
+    invocation: str,
+    settings: t.Mapping[str, t.Any],
+    untold: t.Sequence[Path],
+) -> t.List[Path]:
+    """Of what Docker does not tell: the settings that may have come into the file after it was started.
+
+    :arg changed_at: when the file was changed last
+    :arg started_at: when Docker was started; None: not known, so that the record alone proves anything
+    :arg invocation: which start of Docker that was
+    """
+    if started_at is not None and changed_at < started_at:
+        return []
+    # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
+    return unproven(record, invocation, settings, untold)
+
+
+def unproven(record: t.Any, invocation: str, settings: t.Mapping[str, t.Any], paths: t.Iterable[Path]) -> t.List[Path]:
     """Those of the paths whose settings the record does not show to be in force in this start of the daemon."""
     digests = record.get("settings") if isinstance(record, dict) and record.get("invocation") == invocation else None
     known = digests if isinstance(digests, dict) else {}

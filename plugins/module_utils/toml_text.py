@@ -32,6 +32,7 @@ from .toml_scan import (
     scan,
     spelled_key,
 )
+from .trees import same
 
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"\\]')
 _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
@@ -151,7 +152,7 @@ class _Editor:
         """``value`` is the one under ``path[:depth]``."""
         rest = path[depth:]
         if not rest and value.kind != "table":
-            if not _same(value.plain, wanted):
+            if not same(value.plain, wanted):
                 self._replaced.append(_Edit(value.start, value.end, _spelled(wanted)))
             return
         if value.kind != "table":
@@ -261,12 +262,3 @@ def _spelled(value: t.Any) -> str:
     if isinstance(value, int):
         return str(value)
     return '"%s"' % _ESCAPED.sub(lambda match: _SHORT.get(match.group(), "\\u%04x" % ord(match.group())), value)
-
-
-def _same(present: t.Any, wanted: t.Any) -> bool:
-    """Equal in type too: 1, 1.0, true and "1" are four values."""
-    if isinstance(wanted, (list, tuple)) and isinstance(present, (list, tuple)):
-        return len(present) == len(wanted) and all(_same(p, w) for p, w in zip(present, wanted))
-    if isinstance(wanted, dict) and isinstance(present, dict):
-        return present.keys() == wanted.keys() and all(_same(present[k], wanted[k]) for k in wanted)
-    return type(present) is type(wanted) and bool(present == wanted)

@@ -12,11 +12,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import shared_file, toml_text
+from . import backups, toml_text
 from .system import System, known, said
 from .toml_scan import TomlError, decode
-
-PATH = "/etc/nvidia-container-runtime/config.toml"
+from .toolkit_wanted import CONFIG
 
 _COMMAND_TIMEOUT = 20.0
 
@@ -28,7 +27,7 @@ class ToolkitConfigError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     settings: t.Dict[str, t.Any]
-    path: str = PATH
+    path: str = CONFIG
     backup: bool = True
     check_mode: bool = False
 
@@ -56,10 +55,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
     )
     if not changed or wanted.check_mode:
         return outcome
-    try:
-        backup = shared_file.replace(system, wanted.path, raw, candidate, wanted.backup)
-    except shared_file.SharedFileError as error:
-        raise ToolkitConfigError(str(error)) from error
+    backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup)
     return dataclasses.replace(outcome, backup_file=backup)
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from . import compat
+from . import compat, trees
 from .bundle import MISSING, Problem
 from .toml_scan import TomlError
 from .toml_text import check_settings
 from .version import version_numbers
+
+CONFIG = "/etc/nvidia-container-runtime/config.toml"
 
 ENVVAR = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 MOUNTS = "accept-nvidia-visible-devices-as-volume-mounts"
@@ -27,6 +29,9 @@ REFRESHING_TOOLKIT = (1, 18)
 DROP_IN = "/etc/systemd/system/nvidia-cdi-refresh.service.d/goldennode.conf"
 OWN_UNITS = ("goldennode-cdi-refresh.path", "goldennode-cdi-refresh.service")
 VENDOR_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+
+#: Where our own unit writes the specification; it does not ask the vendor's environment file.
+OWN_TARGET = "/run/cdi/nvidia.yaml"
 
 #: Keys that are managed, and what to set in place of them.
 _OWNED = {
@@ -50,7 +55,7 @@ def problems(variables: Variables) -> t.List[Problem]:
     found = []
     options = variables["toolkit_config_options"]
     for path, fix in _OWNED.items():
-        value = _at(options, path)
+        value = trees.at(options, path, MISSING)
         if value is not MISSING:
             name = "toolkit_config_options." + ".".join(path)
             found.append(Problem(name, value, "is managed by this collection", fix))
@@ -77,7 +82,7 @@ def problems(variables: Variables) -> t.List[Problem]:
 def lock_problems(lock: Lock, variables: Variables) -> t.List[Problem]:
     version, mode = lock["toolkit"]["version"], variables["toolkit_runtime_mode"]
     if mode == "jit-cdi" and version_numbers(version) < REFRESHING_TOOLKIT:
-        fix = "Take auto, or toolkit 1.18 or newer"
+        fix = "Take auto, or toolkit %s or newer" % compat.TOOLKIT_FLOOR
         return [Problem("toolkit_runtime_mode", mode, "is a mode that toolkit %s does not know" % version, fix)]
     return []
 
@@ -111,6 +116,14 @@ def units(lock: Lock) -> t.Dict[str, str]:
     return {path: "active+enabled", service: "enabled"}
 
 
+def spec_target(service: str, told: str) -> str:
+    """Where ``service`` writes the specification.
+
+    :arg told: where the environment file of the vendor's unit says
+    """
+    return OWN_TARGET if service in OWN_UNITS else told
+
+
 def files(lock: Lock, variables: Variables) -> t.Dict[str, str]:
     """Content by path, without the header that all our files have."""
     if not _refreshes(lock):
@@ -128,14 +141,6 @@ def _refreshes(lock: Lock) -> bool:
 
 def _may_write_gids(lock: Lock) -> bool:
     return version_numbers(lock["toolkit"]["version"]) >= version_numbers(compat.CDI_070_TOOLKIT)
-
-
-def _at(tree: t.Any, path: t.Sequence[str]) -> t.Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return MISSING
-        tree = tree[key]
-    return tree
 
 
 #: A container that is started with Docker finds no specification where that is still being written; and a driver that

@@ -24,8 +24,8 @@ _WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.vgpu", "hardware.gpu_count
 #: Checks that need of the wanted state only what the bundle names before there is a lock.
 _OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvswitch")
 
-#: Checks of what was on the node before us, and that only a person can mend.
-_OF_DOCKER = ("container_runtime.daemon_config", "container_runtime.daemon")
+#: Checks of what was on the node before us: what of it only a person can mend needs no wanted state to be seen.
+_OF_BEFORE = ("container_runtime.daemon_config", "container_runtime.daemon", "container_runtime.toolkit_config")
 
 #: What must be right before a role may begin, in whatever layer it stands.
 _PRECONDITIONS = (
@@ -34,7 +34,7 @@ _PRECONDITIONS = (
     "packages.platform",
     "host_driver.kernel",
     *_OF_BUNDLE,
-    *_OF_DOCKER,
+    *_OF_BEFORE,
 )
 
 _NOTHING = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
@@ -95,7 +95,7 @@ def refusals(
     """
     ids: t.Tuple[str, ...] = _PRECONDITIONS
     if desired is None:
-        ids = (*_WITHOUT_DESIRED, *_OF_DOCKER)
+        ids = (*_WITHOUT_DESIRED, *_OF_BEFORE)
         if bundle and bundle.get("driver"):
             ids = (*ids, *_OF_BUNDLE)
             lock = {"driver": bundle["driver"], "fabric_manager": bundle.get("fabric_manager")}

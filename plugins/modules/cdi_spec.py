@@ -18,14 +18,15 @@ description:
   - Specifications of C(nvidia-ctk) that name the same devices are set aside as C(NAME.goldennode-TIME~), which no
     engine reads, since an engine refuses devices that are named twice. What somebody else has written is left alone.
   - Nothing is done while another driver is loaded, as C(nvidia-ctk) could not ask the GPUs.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes
 attributes:
   check_mode:
-    description:
-      - Can run in C(check_mode) and tell what would be changed, as far as the specification that is there tells it.
     support: full
+    details: Tells what would be changed as far as the specification that is there tells it.
   diff_mode:
-    description: There is no diff.
     support: none
+    details: A specification is written anew as a whole, by its unit.
 options:
   driver:
     description: The version of the driver that the specification shall name.

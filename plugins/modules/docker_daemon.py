@@ -26,12 +26,12 @@ description:
   - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link. What somebody
     else has written to it since it was read is not written over; the module fails, and the next run merges into that.
   - Where Docker is not installed yet, only the file is merged.
+extends_documentation_fragment:
+  - goldennode.gpu.attributes
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and tell what would be changed.
     support: full
   diff_mode:
-    description: Returns what the file was and what it is, or would be.
     support: full
 options:
   settings:

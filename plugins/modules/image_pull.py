@@ -117,7 +117,8 @@ def config_folder(parent: str, login: t.Optional[Login]) -> t.Iterator[t.Dict[st
 def pull(module: AnsibleModule, login: t.Optional[Login], parent: str = PARENT) -> bool:
     """Whether the image had to be pulled, or would have to be."""
     image, registry, seconds = module.params["image"], module.params["registry"], module.params["timeout"]
-    sweep(parent)
+    if not module.check_mode:
+        sweep(parent)
     rc, _out, said = _run(module, ["image", "inspect", "--format", "{{.Id}}", image], _LOOK_SECONDS, {})
     if rc == 0:
         return False

@@ -14,7 +14,6 @@ from poollib import REGISTRY, Node, Pool
 pytestmark = pytest.mark.engines
 
 OPTIONS: t.Dict[str, t.Any] = {"insecure-registries": [REGISTRY]}
-SPEC = "/var/run/cdi/nvidia.yaml"
 
 #: By name, and so not seen by conftest.py, which keeps those of one kind on one worker.
 _BOOKWORM = pytest.param("golden_bookworm", marks=pytest.mark.xdist_group("golden_bookworm"))
@@ -63,19 +62,6 @@ def test_nodes_for_the_group_alone_open_to_the_probe_and_to_whom_the_group_is_gi
     ask += image(node) + " nvidia-smi -L"
     gid = node.ssh("getent group video | cut -d: -f3").stdout.strip()
     assert node.ssh(ask % ("--group-add " + gid)).stdout == node.ssh("nvidia-smi -L").stdout
-
-
-def test_a_specification_without_single_gpus_is_found_where_a_look_asks(golden_a10: Pool) -> None:
-    (node,) = golden_a10.nodes
-    # Only the name that stands for all GPUs is left as it is.
-    node.ssh(r"sed -i -E '/name: +\"?all\"?$/! s/^( *-? *name: )\"?([^\"]*)\"?$/\1x-\2/' %s" % SPEC)
-    look = golden_a10.verify()
-    assert look.rc != 0
-    row = look.report[node.name]
-    assert row["layer"] == "image"
-    assert "No container can ask for a single GPU by CDI" in row["reason"]
-    node.ssh("systemctl restart nvidia-cdi-refresh.service")
-    assert golden_a10.verify().rc == 0
 
 
 def test_a_user_whose_first_group_it_is_and_no_run_changes_anything_again(golden_a10: Pool) -> None:

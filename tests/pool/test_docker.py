@@ -101,30 +101,15 @@ def test_a_file_that_docker_refuses_is_put_back_and_containers_live_on(golden: P
     assert node.ssh(state).stdout == container
 
 
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        ({"ipv6": "true"}, "is not true or false"),
-        ({"log-opts": {"max-file": 3}}, "log-opts.max-file: 3 is not text"),
-        ({"runtimes": {"runc": {"path": "runc"}}}, "is a runtime of a reserved name"),
-    ],
-)
-def test_a_file_with_which_docker_would_not_start_is_refused_at_once(
-    golden: Pool, config: t.Dict[str, t.Any], words: str
-) -> None:
+def test_a_file_with_which_docker_would_not_start_is_refused_at_once(golden_a10: Pool) -> None:
     """Case 031: valid JSON, and the next restart would stop all containers."""
-    (node,) = golden.nodes
-    before, since = node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)
-    there = settings(node)
-    merged = {**there, **{key: {**there.get(key, {}), **v} if isinstance(v, dict) else v for key, v in config.items()}}
-    text = json.dumps(merged)
-    node.ssh("cat > %s << 'END'\n%s\nEND" % (DAEMON_JSON, text))
-    run = golden.site()
+    (node,) = golden_a10.nodes
+    edited, since = {**settings(node), "ipv6": "true"}, started(node)
+    node.ssh("cat > %s << 'END'\n%s\nEND" % (DAEMON_JSON, json.dumps(edited)))
+    run = golden_a10.site()
     assert run.rc != 0
-    assert words in " ".join(run.output.split())
-    assert (settings(node), started(node)) == (merged, since)
-    node.ssh("cat > %s << 'END'\n%s\nEND" % (DAEMON_JSON, before.rstrip("\n")))
-    assert golden.site().rc == 0
+    assert "is not true or false" in " ".join(run.output.split())
+    assert (settings(node), started(node)) == (edited, since)
 
 
 def test_an_unknown_key_is_refused_by_dockerd_itself_on_every_engine(golden: Pool) -> None:
@@ -135,4 +120,3 @@ def test_an_unknown_key_is_refused_by_dockerd_itself_on_every_engine(golden: Poo
     assert run.rc != 0
     assert "don't match any configuration option" in " ".join(run.output.split())
     assert (node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)) == (before, since)
-    assert golden.site().rc == 0

@@ -37,7 +37,6 @@ NOT_PURE = (
     "package_manager.py",
     "package_set.py",
     "package_told.py",
-    "shared_file.py",
     "system.py",
     "toolkit_config.py",
 )

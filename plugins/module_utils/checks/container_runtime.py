@@ -13,15 +13,14 @@ import re
 import typing as t
 
 from .. import daemon_in_force, docker_record
-from ..daemon_json import differing, merged, obstacles
+from ..bundle import MISSING
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
 from ..parse.text import is_secret, without_secrets
+from ..trees import Path, at, differing, merged, obstacles
 from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
-
-DOCKER = "docker.service"
 
 _RESTART = "%s It restarts Docker, which needs docker_allow_restart=true while containers run." % RUN_SITE
 #: The reader names the place of what dockerd would not read; a file that could not be opened has none.
@@ -31,7 +30,7 @@ _MALFORMED = re.compile(r": (?:line|byte) \d+")
 def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     reading, want = evidence.docker, str(desired.lock["docker"]["version"])
     if which_daemon.stranger(evidence):
-        return [skipped("another daemon answers, see container_runtime.daemon")]
+        return [skipped("another daemon answers: see container_runtime.daemon")]
     if not reading.known:
         return [_silent(reading.error or "", evidence)]
     if reading.value is None:
@@ -59,13 +58,13 @@ def engine(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
 
 
 def _silent(words: str, evidence: Evidence) -> Finding:
-    unit = (evidence.units.value or {}).get(DOCKER)
+    unit = (evidence.units.value or {}).get(docker_record.UNIT)
     if unit is None or unit.active == "active":
         return unknown(words, fix="Look at journalctl -u docker.")
     return failed(
         expected="an engine that answers",
         actual=words,
-        cause="%s is %s." % (DOCKER, unit.active if unit.load == "loaded" else unit.load),
+        cause="%s is %s." % (docker_record.UNIT, unit.active if unit.load == "loaded" else unit.load),
         fix="%s journalctl -b -u docker says why it does not run." % RUN_SITE,
         repair="roles",
     )
@@ -122,16 +121,14 @@ def daemon_config(desired: Desired, evidence: Evidence, expected_gpus: t.Optiona
 
 def _in_the_way(config: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> t.Iterator[Fault]:
     for path in obstacles(config, wanted):
-        message = "is %s object" % ("no" if isinstance(daemon_in_force.at(wanted, path), dict) else "an")
-        yield Fault(path, daemon_in_force.at(config, path), message, "take the key out, and the next run writes it")
+        message = "is %s object" % ("no" if isinstance(at(wanted, path), dict) else "an")
+        yield Fault(path, at(config, path), message, "take the key out, and the next run writes it")
 
 
 def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
-    value: t.Any = config
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return "not set"
-        value = value[key]
+    value = at(config, path, MISSING)
+    if value is MISSING:
+        return "not set"
     return "not shown" if path and is_secret(path[-1]) else without_secrets(repr(value))
 
 
@@ -139,6 +136,9 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
     """Whether the running daemon has what the file says. Derived from state, so that a run that was killed between the
     write and the restart is finished by the next.
     """
+    not_ours = which_daemon.not_ours(evidence)
+    if not_ours:
+        return [not_ours]
     told = evidence.docker.value.told if evidence.docker.value else {}
     problems = [
         failed(
@@ -166,15 +166,12 @@ def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Option
     return all_passed(problems, "the running daemon has the wanted settings")
 
 
-def _stale(
-    desired: Desired, evidence: Evidence, untold: t.Sequence[daemon_in_force.Path]
-) -> t.List[daemon_in_force.Path]:
-    """Of what Docker does not tell: the settings that may have come into the file after it was started."""
-    file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(DOCKER)
-    if file is None or unit is None or unit.started_at is None or file.mtime < unit.started_at:
-        return []
-    # Newer, but perhaps only in what its owner changed for reasons of his own: then the record still fits this start.
-    return docker_record.unproven(evidence.docker_record.value, unit.invocation, desired.daemon, untold)
+def _stale(desired: Desired, evidence: Evidence, untold: t.Sequence[Path]) -> t.List[Path]:
+    file, unit = evidence.docker_config_file.value, (evidence.units.value or {}).get(docker_record.UNIT)
+    if file is None:
+        return []  # see container_runtime.daemon_config
+    started_at, invocation = (unit.started_at, unit.invocation) if unit else (None, "")
+    return docker_record.stale(file.mtime, started_at, evidence.docker_record.value, invocation, desired.daemon, untold)
 
 
 def injection(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

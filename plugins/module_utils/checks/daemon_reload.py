@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import typing as t
 
+from .. import compat
 from ..model import NOT_READ, Desired, DeviceAnswers, Evidence, Finding, ReloadLook
+from ..toolkit_wanted import REFRESHING_TOOLKIT
 from ..version import version_numbers
+from . import which_daemon
 from .outcome import failed, passed, skipped, unknown
-from .wanted import injections
+from .wanted import RUN_SITE, injections, setting
 
-#: From this release on ``auto`` puts the GPUs into the container's specification, as CDI does (jit-cdi).
-_AUTO_IS_CDI = (1, 18)
-
-#: In the order in which the vendor recommends them.
+#: For containers that lose their GPUs, in the order in which the vendor recommends them.
 WAYS_OUT = (
     "Have the GPUs put into the container's specification, where systemd learns of them: by CDI "
     "(--device nvidia.com/gpu=all) or mode jit-cdi of the nvidia runtime (toolkit 1.18 and newer); or name the nodes "
@@ -32,18 +32,19 @@ WAYS_OUT = (
 
 def cgroup_driver(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     """Before it bites: systemd's control groups together with a runtime that works behind its back."""
-    engine = evidence.docker.value
-    if engine is None:
-        return [skipped("Docker is not installed: see container_runtime.engine")]
+    not_ours, engine = which_daemon.not_ours(evidence), evidence.docker.value
+    if not_ours or engine is None:
+        return [not_ours or skipped("see container_runtime.engine")]
     if engine.cgroup_driver != "systemd":
         return [passed("cgroup driver %s: systemd does not judge the devices" % (engine.cgroup_driver or "none"))]
     if "runtime" not in injections(desired):
         return [passed("cgroup driver systemd, GPUs by CDI: systemd knows the devices")]
     toolkit = str(desired.lock["toolkit"]["version"])
     said = _mode(evidence.toolkit_config.value or {})
-    mode = ("jit-cdi" if version_numbers(toolkit) >= _AUTO_IS_CDI else "legacy") if said == "auto" else said
+    mode = _in_effect(said, toolkit)
     if mode != "legacy":
         return [passed("cgroup driver systemd, mode %s of the nvidia runtime: systemd knows the devices" % mode)]
+    fix, repair = _way_out(desired, toolkit)
     shown = "legacy" if said == "legacy" else "auto, which is legacy in toolkit %s" % toolkit
     return [
         failed(
@@ -52,10 +53,33 @@ def cgroup_driver(desired: Desired, evidence: Evidence, expected_gpus: t.Optiona
             actual="cgroup driver systemd, mode %s" % shown,
             cause="The nvidia runtime adds the GPUs behind systemd's back: containers lose them at the next systemctl "
             "daemon-reload.",
-            fix=WAYS_OUT,
-            repair="manual",
+            fix=fix,
+            repair=repair,
         )
     ]
+
+
+def _in_effect(mode: str, toolkit: str) -> str:
+    """``auto`` puts the GPUs into the container's specification where the toolkit can, as CDI does."""
+    if mode != "auto":
+        return mode
+    return "jit-cdi" if version_numbers(toolkit) >= REFRESHING_TOOLKIT else "legacy"
+
+
+def _way_out(desired: Desired, toolkit: str) -> t.Tuple[str, str]:
+    """Fix and repair: what makes this node's settings go together, and not what helps a single container."""
+    wanted = str(setting(desired, "toolkit_runtime_mode"))
+    if _in_effect(wanted, toolkit) != "legacy":
+        return "%s It sets the mode of the nvidia runtime to %s." % (RUN_SITE, wanted), "roles"
+    ways = ["Set toolkit_runtime_mode to auto"]
+    if version_numbers(toolkit) < REFRESHING_TOOLKIT:
+        newer = "Take toolkit.version %s or newer in the bundle, with toolkit_runtime_mode: auto"
+        ways = [newer % compat.TOOLKIT_FLOOR]
+        ways += ["set toolkit_runtime_mode to cdi"]
+    if "cdi" in injections(desired):
+        ways += ["set golden_container_injections to [cdi], where nobody asks for GPUs by the nvidia runtime"]
+    ways += ["set docker_daemon_options.exec-opts to [native.cgroupdriver=cgroupfs]"]
+    return "%s. Then recreate the containers." % "; or ".join(ways), "manual"
 
 
 def _mode(config: t.Mapping[str, t.Any]) -> str:

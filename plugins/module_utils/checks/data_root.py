@@ -9,7 +9,8 @@ import re
 import typing as t
 
 from ..model import Desired, DockerRoot, Evidence, Finding
-from .outcome import all_passed, failed, skipped, unknown
+from . import which_daemon
+from .outcome import all_passed, failed, unknown
 from .wanted import RUN_SITE
 
 #: File systems in memory, and block devices that are.
@@ -21,8 +22,9 @@ def data_root(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
     """Required where a data-root is wanted, else only told."""
     wanted = desired.daemon.get("data-root")
     asked, reading = wanted is not None, evidence.docker_root
-    if evidence.docker.known and evidence.docker.value is None:
-        return [skipped("see container_runtime.engine")]
+    not_ours = which_daemon.not_ours(evidence)
+    if not_ours:
+        return [not_ours]
     if reading.value is None:
         return [unknown("docker_root: %s" % reading.error, required=asked)]
     there = reading.value

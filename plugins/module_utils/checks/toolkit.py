@@ -10,12 +10,10 @@ import typing as t
 
 from .. import compat, toolkit_wanted
 from ..cdi_specs import of_gpus, same_devices, same_path
-from ..daemon_json import differing
 from ..model import CdiSpec, Desired, Evidence, Finding, Gpu
+from ..trees import at, differing, obstacles
 from .outcome import all_passed, failed, passed, unknown
 from .wanted import RUN_SITE, cdi_wanted, driver_version, setting
-
-CONFIG = "/etc/nvidia-container-runtime/config.toml"
 
 #: The reader names the place of what is not TOML; a file that could not be opened has none.
 _MALFORMED = re.compile(r": (?:line \d+ column \d+|byte \d+|the file is UTF-16)")
@@ -29,7 +27,7 @@ def config(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             return [unknown(words)]
         return [
             failed(
-                CONFIG,
+                toolkit_wanted.CONFIG,
                 expected="TOML that the toolkit can read",
                 actual=words,
                 cause="The toolkit's configuration cannot be read, and no container with GPUs starts: %s." % words,
@@ -38,45 +36,57 @@ def config(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             )
         ]
     there = reading.value or {}
+    stops = obstacles(there, desired.toolkit)
+    if stops:
+        return [_in_the_way(path, desired, there) for path in stops]
     paths = (leaf for path in differing(there, desired.toolkit) for leaf in _leaves(desired.toolkit, path))
     problems = (_differs(path, desired, there) for path in paths)
     return all_passed(problems, "%d wanted settings are in config.toml" % len(desired.toolkit))
 
 
+def _in_the_way(path: t.Tuple[str, ...], desired: Desired, there: t.Mapping[str, t.Any]) -> Finding:
+    wanted, name = at(desired.toolkit, path), ".".join(path)
+    return failed(
+        name,
+        expected="a table" if isinstance(wanted, dict) else _shown(wanted),
+        actual=_shown(at(there, path)),
+        cause="In config.toml %s is %s table, and no run puts another in its place."
+        % (name, "no" if isinstance(wanted, dict) else "a"),
+        fix="Take the key out, and the next run writes it.",
+        repair="manual",
+    )
+
+
 def _differs(path: t.Tuple[str, ...], desired: Desired, there: t.Mapping[str, t.Any]) -> Finding:
     name = ".".join(path)
     cause = "config.toml does not have %s as wanted: it was edited by hand or never written." % name
-    if path == ("nvidia-container-cli", "no-cgroups") and _at(there, path) is True:
+    if path == ("nvidia-container-cli", "no-cgroups") and at(there, path) is True:
         cause = (
             "no-cgroups leaves the system's engine without device rules for its containers. It is a setting for a "
             "rootless engine, in a file of its user's own."
         )
+    fix = "%s Settings of your own belong in toolkit_config_options." % RUN_SITE
+    if path == (toolkit_wanted.ENVVAR,) and at(there, path) is False:
+        cause = "config.toml keeps images from asking for GPUs by themselves, and the settings of this pool do not."
+        fix = "Set toolkit_multi_tenant=true to keep it so; else site.yml lets images ask again."
     return failed(
         name,
-        expected=_shown(_at(desired.toolkit, path)),
-        actual=_shown(_at(there, path)),
+        expected=_shown(at(desired.toolkit, path)),
+        actual=_shown(at(there, path)),
         cause=cause,
-        fix="%s Settings of your own belong in toolkit_config_options." % RUN_SITE,
+        fix=fix,
         repair="roles",
     )
 
 
 def _leaves(wanted: t.Mapping[str, t.Any], path: t.Tuple[str, ...]) -> t.Iterator[t.Tuple[str, ...]]:
     """Of a table that is missing, each key is named."""
-    value = _at(wanted, path)
+    value = at(wanted, path)
     if not isinstance(value, dict):
         yield path
         return
     for key in value:
         yield from _leaves(wanted, (*path, key))
-
-
-def _at(tree: t.Any, path: t.Sequence[str]) -> t.Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return None
-        tree = tree[key]
-    return tree
 
 
 def _shown(value: t.Any) -> str:
@@ -91,7 +101,8 @@ def _shown(value: t.Any) -> str:
 def cdi_spec(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     if not spec_wanted(desired):
         return [passed("CDI is not wanted (toolkit_cdi, or an engine before Docker 25)")]
-    specs, target = evidence.cdi_specs.value or {}, evidence.cdi_target.value or ""
+    specs = evidence.cdi_specs.value or {}
+    target = toolkit_wanted.spec_target(_service(desired), evidence.cdi_target.value or "")
     if not specs:
         return [
             failed(

@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..docker_record import UNIT
 from ..model import Desired, DockerClient, DockerEngine, Evidence, Finding, SocketListener
-from .outcome import all_passed, failed, passed, unknown
+from .outcome import all_passed, failed, passed, skipped, unknown
 
 SOCKET = "/var/run/docker.sock"
-UNIT = "docker.service"
 
 _INIT = 1
 _OURS = ("unix://" + SOCKET, "unix:///run/docker.sock", "fd://")
@@ -60,6 +60,15 @@ def stranger(evidence: Evidence) -> t.Optional[Stranger]:
         found = known(evidence.docker.value or DockerEngine(version=""), evidence.docker_socket.value, evidence)
         if found:
             return found
+    return None
+
+
+def not_ours(evidence: Evidence) -> t.Optional[Finding]:
+    """For the checks of the running daemon: there is none of docker.service to judge, and another check says so."""
+    if stranger(evidence):
+        return skipped("another daemon answers: see container_runtime.daemon")
+    if evidence.docker.known and evidence.docker.value is None:
+        return skipped("Docker is not installed: see container_runtime.engine")
     return None
 
 

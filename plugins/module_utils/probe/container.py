@@ -21,6 +21,7 @@ from .children import cuda as cuda_child
 from .container_script import SCRIPT
 from .docker import DOCKER, pinned
 from .host import UNPRIVILEGED, Host
+from .running import PROBES
 
 #: By which words a way of injection is asked for a device: ``all``, an index as NVML counts, or a UUID.
 INJECTIONS: t.Dict[str, t.Tuple[str, ...]] = {
@@ -114,7 +115,7 @@ def container(
     if injection not in INJECTIONS:
         known = ", ".join(sorted(INJECTIONS))
         return Reading.unknown("no injection %r is known; golden_container_injections takes %s" % (injection, known))
-    name = "goldennode-probe-%s" % secrets.token_hex(6)
+    name = PROBES + secrets.token_hex(6)
     run = [*DOCKER, "run", "--rm", "--pull=never", "--name", name, *hardened(injection, how, device)]
     run += ["--entrypoint", "sh", pinned(image), "-c", SCRIPT, "goldennode", children.source(cuda_child)]
     run += [str(word) for word in image.get("cuda_command") or ()]

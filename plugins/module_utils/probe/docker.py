@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..daemon_in_force import same_root
+from ..dockerd_flags import DEFAULT_CONFIG as CONFIG
 from ..model import Desired, DockerClients, DockerEngine, DockerRoot, FileState, Reading, SocketListener
 from ..parse import daemon_json, docker_clients, docker_info, docker_socket, mountinfo
 from . import children
@@ -19,7 +21,6 @@ from .host import Host
 
 SOCKET = "/var/run/docker.sock"
 DOCKER = ("docker", "--host", "unix://" + SOCKET)
-CONFIG = "/etc/docker/daemon.json"
 ROOT = "/var/lib/docker"
 
 
@@ -83,7 +84,7 @@ def root(
     mount = mountinfo.containing(mounts.value, behind)
     if mount.value is None:
         return Reading.unknown(mount.error or "")
-    moves = bool(to) and not _is_root(behind, to)
+    moves = bool(to) and not same_root(behind, to)
     left = _holds(host, behind) if moves else Reading({})
     if left.value is None:
         return Reading.unknown(left.error or "")
@@ -96,13 +97,6 @@ def _present_root(there: Reading[DockerEngine], settings: Reading[t.Dict[str, t.
     if settings.value is None:
         return Reading.unknown("no engine answers, and daemon.json cannot be read: %s" % settings.error)
     return Reading(str(settings.value.get("data-root") or ROOT))
-
-
-def _is_root(directory: str, wanted: str) -> bool:
-    """With user namespaces the daemon keeps its data in a directory below that is named for the first ids."""
-    parent, _slash, name = directory.rpartition("/")
-    numbers = name.split(".")
-    return directory == wanted or (parent == wanted and len(numbers) == 2 and all(n.isdigit() for n in numbers))
 
 
 def _holds(host: Host, directory: str) -> Reading[t.Dict[str, int]]:

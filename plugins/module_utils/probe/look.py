@@ -41,9 +41,6 @@ SCOPES = ("full", "host", "fact")
 
 DEFAULT_SECONDS = 60.0
 
-#: As many as there are readings that take time; they wait for other processes, and cost no processor.
-_WORKERS = 21
-
 Job = t.Callable[[], t.Any]
 
 
@@ -70,8 +67,10 @@ def look(
     started = datetime.datetime.fromtimestamp(host.now(), datetime.timezone.utc)
     read: t.Dict[str, t.Any] = {"device_nodes": nodes.device_nodes(limited)}
     read.update({name: job() for name, job in _first(limited).items()})
-    with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
-        running = {name: pool.submit(job) for name, job in _slow(limited, desired, scope, read).items()}
+    slow = _slow(limited, desired, scope, read)
+    # A thread for each: they wait for other processes, and cost no processor.
+    with concurrent.futures.ThreadPoolExecutor(len(slow)) as pool:
+        running = {name: pool.submit(job) for name, job in slow.items()}
         read.update({name: job() for name, job in _files(limited, desired, scope, read).items()})
         read.update({name: future.result() for name, future in running.items()})
     if "module_on_disk" in read:

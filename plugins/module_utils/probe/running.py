@@ -25,21 +25,23 @@ _SECONDS = 15.0
 
 def containers(host: Host) -> Reading[t.Tuple[RunningContainer, ...]]:
     """Those that have files or nodes of the driver, or of which that could not be read. None without Docker."""
-    listed = host.run([*DOCKER, "container", "ls", "--quiet"], _SECONDS)
+    listed = host.run([*DOCKER, "container", "ls", "--format", "{{.ID}} {{.Names}}"], _SECONDS)
     if listed.missing:
         return Reading(None)
     if listed.rc != 0:
         return Reading.unknown(listed.error or "docker container ls: %s" % listed.stderr.strip())
-    names = listed.stdout.split()
-    if not names:
+    # Probes run at this very moment in most looks: on a node with no other container nothing is left to ask.
+    rows = [line.split() for line in listed.stdout.splitlines() if line.strip()]
+    identities = [row[0] for row in rows if not any(name.startswith(PROBES) for name in row[1:])]
+    if not identities:
         return Reading(())
-    asked = host.run([*DOCKER, "container", "inspect", "--format", text.FORMAT, *names], _SECONDS)
+    asked = host.run([*DOCKER, "container", "inspect", "--format", text.FORMAT, *identities], _SECONDS)
     if asked.error is not None:
         return Reading.unknown(asked.error)
     described = text.described(asked.stdout, asked.stderr, asked.rc)
     if described.value is None:
         return Reading.unknown(described.error or "")
-    looked = (_look(host, one) for one in described.value if not one.container.name.startswith(PROBES))
+    looked = (_look(host, one) for one in described.value)
     return Reading(_with_rules(host, [one for one in looked if one is not None]))
 
 

@@ -10,9 +10,9 @@ import typing as t
 from ..model import CdiSpec, Reading
 from ..parse import cdi
 from ..parse import toolkit_config as config_text
+from ..toolkit_wanted import CONFIG
 from .host import Host
 
-CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH_ENVIRONMENT = "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"
 CDI_DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 

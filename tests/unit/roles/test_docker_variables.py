@@ -13,6 +13,8 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Evidence, Package, Reading, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.docker import pinned
+from ansible_collections.goldennode.gpu.plugins.module_utils.registry import parse
 from ansible_collections.goldennode.gpu.tests.unit import actions, healthy
 
 VARIABLES = pathlib.Path(__file__).parents[3] / "roles" / "docker" / "vars" / "main.yml"
@@ -140,3 +142,6 @@ def test_the_login_is_that_of_the_images_registry(reference, registry):
     assert derived("docker_login", wanted=wanted, docker_registries=logins)["username"] == registry
     assert derived("docker_login", wanted=wanted, docker_registries=logins[:1]) == {}
     assert derived("docker_login", wanted=wanted) == {}
+    # What resolves a lock and what starts a container read a reference in the same way.
+    assert {"registry-1.docker.io": "docker.io"}.get(parse(reference).host, parse(reference).host) == registry
+    assert derived("docker_image", wanted=wanted) == pinned(wanted.lock["image"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 
@@ -31,7 +32,9 @@ class Node(Rooted):
     def __init__(self, root, loaded=NEW, writes=None, rc=0, **files):
         self.root, self.writes, self.rc = root, writes, rc
         self.restarts = 0
+        self.unit = UNIT
         self.target = RUN
+        self.engine = {"ServerVersion": "26.1.4"}
         for folder in ("/etc/cdi", "/var/run/cdi"):
             pathlib.Path(self.real(folder)).mkdir(parents=True)
         if loaded:
@@ -52,7 +55,11 @@ class Node(Rooted):
         return 1_800_000_000.0
 
     def realpath(self, path):
-        return Reading(path)
+        """As on a node: /var/run is a link to /run."""
+        return Reading(path.replace("/var/run/", "/run/", 1))
+
+    def real(self, path):
+        return super().real(path.replace("/var/run/", "/run/", 1))
 
     def rename(self, path, target):
         super().rename(self.real(path), self.real(target))
@@ -60,19 +67,21 @@ class Node(Rooted):
     def run(self, argv, timeout):
         assert timeout > 0
         if argv[:2] == ["systemctl", "restart"]:
-            assert argv[2] == UNIT
+            assert argv[2] == self.unit
             self.restarts += 1
             if self.writes is not None and self.rc == 0:
                 self.put(self.target, self.writes)
             return Command("host", tuple(argv), self.rc, "", "Job failed." if self.rc else "")
         if argv[0] == "journalctl":
             return Command("host", tuple(argv), 0, "failed to initialize NVML: Unknown Error\n")
-        assert argv == ["systemctl", "reset-failed", UNIT]
+        if argv[0] == "docker":
+            return Command("host", tuple(argv), 0, json.dumps(self.engine))
+        assert argv == ["systemctl", "reset-failed", self.unit]
         return Command("host", tuple(argv), 0)
 
 
 def applied(node, **options):
-    return cdi_refresh.apply(node, cdi_refresh.Wanted(NEW, UNIT, **options))
+    return cdi_refresh.apply(node, cdi_refresh.Wanted(NEW, node.unit, **options))
 
 
 def test_it_is_written_where_there_is_none_and_again_only_to_see_that_it_is_the_same(tmp_path):
@@ -114,6 +123,45 @@ def test_the_units_own_place_is_kept_wherever_it_is(tmp_path):
     assert node.text(ETC) == spec()
 
 
+def environment(path):
+    return "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env", "NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=%s\n" % path
+
+
+def test_one_place_may_be_spelled_in_two_ways(tmp_path):
+    node = Node(tmp_path, writes=spec())
+    node.target = "/run/cdi/nvidia.yaml"
+    node.put(*environment(node.target))
+    assert applied(node).written
+    assert not applied(node).changed
+
+
+def test_a_place_that_no_engine_reads_is_named_with_the_way_out(tmp_path):
+    node = Node(tmp_path, writes=spec())
+    node.target = "/opt/nvidia.yaml"
+    node.put(*environment(node.target))
+    with pytest.raises(cdi_refresh.CdiRefreshError) as caught:
+        applied(node)
+    assert "/opt/nvidia.yaml has just been written, and no engine reads it there" in str(caught.value)
+    assert "out of %s" % environment("")[0] in str(caught.value)
+
+
+def test_our_own_unit_does_not_ask_the_environment_of_the_vendors(tmp_path):
+    """It stays on the node when a newer toolkit is taken back, as other files of /etc do."""
+    node = Node(tmp_path, writes=spec())
+    node.unit = "goldennode-cdi-refresh.service"
+    node.put(*environment(ETC))
+    assert applied(node).target == "/run/cdi/nvidia.yaml"
+    assert node.names() == [[], ["nvidia.yaml"]]
+
+
+def test_what_is_in_the_way_in_a_directory_of_the_engines_own_choice_is_set_aside(tmp_path):
+    node = Node(tmp_path, writes=spec())
+    node.engine["CDISpecDirs"] = ["/etc/cdi", "/var/run/cdi", "/opt/cdi"]
+    node.put("/opt/cdi/nvidia.yaml", spec(OLD))
+    assert list(applied(node).set_aside) == ["/opt/cdi/nvidia.yaml"]
+    assert not applied(node).changed
+
+
 @pytest.mark.parametrize(
     ("loaded", "reason"),
     [
@@ -134,7 +182,7 @@ def test_nothing_is_done_while_another_driver_is_loaded(tmp_path, loaded, reason
     [
         (None, 0, "%s ran and wrote no %s" % (UNIT, RUN)),
         (spec(OLD), 0, "has just been written and names driver %s, not %s. It is not written again" % (OLD, NEW)),
-        (spec(kind="amd.com/gpu"), 0, "names driver none, not %s" % NEW),
+        (spec(kind="amd.com/gpu"), 0, "%s has just been written, and no engine reads it there" % RUN),
         (spec(), 1, "rc 1: Job failed.. The end of its journal:\nfailed to initialize NVML: Unknown Error"),
     ],
 )

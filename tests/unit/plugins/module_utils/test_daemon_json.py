@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import daemon_json
+from ansible_collections.goldennode.gpu.plugins.module_utils import daemon_json, trees
 
 OURS = {
     "runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}},
@@ -206,13 +206,13 @@ def test_settings_that_json_cannot_carry(settings, message):
 
 def test_differing_names_the_paths():
     config = {"runtimes": {"nvidia": {"path": "/old", "args": []}, "mine": {"path": "m"}}, "debug": 1}
-    assert daemon_json.differing(config, {**OURS, "debug": True}) == [
+    assert trees.differing(config, {**OURS, "debug": True}) == [
         ("runtimes", "nvidia", "path"),
         ("default-runtime",),
         ("features",),
         ("debug",),
     ]
-    assert daemon_json.differing(daemon_json.load(daemon_json.merge(b'{"debug": 1}', OURS)), OURS) == []
+    assert trees.differing(daemon_json.load(daemon_json.merge(b'{"debug": 1}', OURS)), OURS) == []
 
 
 def _any_value(rng, depth):

@@ -31,7 +31,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config import DockerConfigError, Wanted, apply
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
-from ansible_collections.goldennode.gpu.plugins.module_utils.system import System
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
 
 FILES = 2200
 BATCH = 200
@@ -440,7 +440,7 @@ def test_a_write_that_ends_half_way(folder):
             with contextlib.suppress(BaseException):
                 try:
                     run(path)
-                except DockerConfigError as error:
+                except SystemFailure as error:
                     code = 0 if "could not be written: File too large. The file is as it was" in str(error) else 2
             os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -466,7 +466,7 @@ FULL_DISK = """
         for backup in (False, True):
             try:
                 mine.run(path, backup)
-            except mine.DockerConfigError as error:
+            except mine.SystemFailure as error:
                 assert "No space left on device. The file is as it was; make room on its" in str(error), error
             else:
                 raise AssertionError("it was written")
@@ -552,7 +552,7 @@ def test_an_immutable_file_is_named_so(tmp_path, of):
         pytest.skip("this file system, or this user, makes nothing immutable")
     try:
         for _run in range(2):
-            with pytest.raises(DockerConfigError, match="Operation not permitted. The file is as it was.*chattr -i"):
+            with pytest.raises(SystemFailure, match="Operation not permitted. The file is as it was.*chattr -i"):
                 run(path, backup=True)
         assert path.read_text(encoding="utf-8") == "{}"
         assert os.listdir(tmp_path) == ["daemon.json"]

@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import (
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command, Stat
+from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 
 PATH = "/etc/docker/daemon.json"
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}, "default-runtime": "runc"}
@@ -238,7 +239,7 @@ def apply(node, settings, **options):
 def refused(node, settings, **options):
     """The module fails and the file is as it was."""
     before = node.files.get(PATH)
-    with pytest.raises(docker_config.DockerConfigError) as caught:
+    with pytest.raises((docker_config.DockerConfigError, SystemFailure)) as caught:
         apply(node, settings, **options)
     assert node.files.get(PATH) == before
     return str(caught.value)

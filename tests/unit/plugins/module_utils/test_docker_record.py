@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint, unproven
+from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint, stale, unproven
 
 SETTINGS = {"log-opts": {"max-size": "10m"}, "bip": "10.9.0.1/24"}
 PATHS = [("log-opts", "max-size"), ("bip",)]
@@ -36,3 +36,18 @@ def test_what_was_in_force_in_this_start_is_proven():
 )
 def test_a_record_of_another_start_or_another_shape_proves_nothing(record):
     assert unproven(record, "a", SETTINGS, PATHS) == PATHS
+
+
+@pytest.mark.parametrize(
+    ("changed", "started", "record", "left"),
+    [
+        (1.0, 2.0, None, []),
+        (2.0, 2.0, None, PATHS),
+        (3.0, 2.0, None, PATHS),
+        (3.0, 2.0, fingerprint("a", SETTINGS), []),
+        (1.0, None, None, PATHS),
+        (1.0, None, fingerprint("a", SETTINGS), []),
+    ],
+)
+def test_a_start_that_is_not_known_proves_nothing_by_itself(changed, started, record, left):
+    assert stale(changed, started, record, "a", SETTINGS, PATHS) == left

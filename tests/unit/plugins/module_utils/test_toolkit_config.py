@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import backups
 from ansible_collections.goldennode.gpu.plugins.module_utils import toolkit_config as config
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 from ansible_collections.goldennode.gpu.tests.unit.rooted import Rooted
@@ -30,7 +31,7 @@ class Node(Rooted):
         self.refuses = refuses
         self.asked = []
         self.clock = 1_800_000_000.0
-        self.path = root / config.PATH[1:]
+        self.path = root / config.CONFIG[1:]
         if text is not None:
             self.path.parent.mkdir(parents=True)
             self.path.write_text(text)
@@ -56,6 +57,9 @@ class Node(Rooted):
             "host", tuple(argv), 1 if refused else 0, "", "level=error /tmp/candidate: no" if refused else ""
         )
 
+    def realpath(self, path):
+        return Reading(path)
+
     def names(self):
         return sorted(os.listdir(self.path.parent))
 
@@ -70,7 +74,7 @@ def test_the_value_changes_and_nothing_else_and_the_old_file_is_kept(tmp_path):
     assert (outcome.changed, outcome.validated) == (True, True)
     assert (outcome.before, outcome.after) == (TEXT, TEXT.replace('"legacy"', '"auto"'))
     assert node.path.read_text() == outcome.after
-    assert outcome.backup_file == config.PATH + ".goldennode-20270115T080000Z~"
+    assert outcome.backup_file == config.CONFIG + ".goldennode-20270115T080000Z~"
     assert (tmp_path / outcome.backup_file[1:]).read_text() == TEXT
     again = applied(node)
     assert (again.changed, again.validated, again.backup_file) == (False, False, None)
@@ -115,9 +119,9 @@ def test_without_a_toolkit_nothing_is_validated_and_the_file_is_written(tmp_path
 @pytest.mark.parametrize(
     ("text", "refuses", "said"),
     [
-        ("[a]\n[a]\n", "", config.PATH + ", which was left as it is: line 2 column 1: the table a is given twice"),
+        ("[a]\n[a]\n", "", config.CONFIG + ", which was left as it is: line 2 column 1: the table a is given twice"),
         (TEXT, '"auto"', "with the wanted settings in it; nothing was changed, mend the settings: nvidia-ctk config "
-         "--config-file %s: rc 1: level=error %s: no" % (config.PATH, config.PATH)),
+         "--config-file %s: rc 1: level=error %s: no" % (config.CONFIG, config.CONFIG)),
         (TEXT, "mine", "as it is on the node; nothing was changed, mend the file first"),
     ],
 )  # fmt: skip
@@ -140,13 +144,18 @@ def test_a_disk_that_is_full_leaves_the_old_file(tmp_path, monkeypatch):
         real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    for _run in range(4):
-        with pytest.raises(
-            config.ToolkitConfigError, match="No space left on device. The file is as it was; make room"
-        ):
-            applied(node)
+    with pytest.raises(SystemFailure, match="No space left on device. The file is as it was; make room on its"):
+        applied(node)
     assert node.path.read_text() == TEXT
-    assert node.names() == ["config.toml"]  # copies of a file that is there still would push out older ones
+    assert node.names() == ["config.toml"], "no copy of a file that is there still"
+
+
+def test_what_a_run_that_was_killed_has_left_is_taken_away(tmp_path):
+    node = Node(tmp_path)
+    half = node.path.parent / ".config.toml.abcd1234.goldennode"
+    half.write_text("half")
+    applied(node, {"mode-of-mine": 2})
+    assert not half.exists()
 
 
 def test_a_file_that_cannot_be_read_is_no_empty_one(tmp_path):
@@ -161,7 +170,7 @@ def test_the_newest_three_copies_stay(tmp_path):
     for number in range(5):
         node.clock += 60
         applied(node, {"mode-of-mine": number + 2})
-    kept = backups.of(node, config.PATH)
+    kept = backups.of(node, config.CONFIG)
     assert len(kept) == 3
     assert "mode-of-mine = 5\n" in (tmp_path / kept[-1][1:]).read_text()
     assert len(node.names()) == 4

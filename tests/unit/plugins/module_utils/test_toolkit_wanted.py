@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
+from ansible_collections.goldennode.gpu.plugins.module_utils.compat import TOOLKIT_FLOOR
 from ansible_collections.goldennode.gpu.plugins.module_utils.toolkit_wanted import DROP_IN, ENVVAR, MOUNTS, NO_GIDS
 from ansible_collections.goldennode.gpu.tests.unit.healthy import desired, lock, settings
 
@@ -75,7 +76,9 @@ def test_the_mode_cdi_needs_the_specification():
 def test_a_mode_that_the_toolkit_does_not_know():
     with pytest.raises(rendering.DesiredError) as caught:
         of_toolkit("1.17.8", toolkit_runtime_mode="jit-cdi")
-    assert "is a mode that toolkit 1.17.8 does not know. Take auto, or toolkit 1.18 or newer" in str(caught.value)
+    assert "is a mode that toolkit 1.17.8 does not know. Take auto, or toolkit %s or newer" % TOOLKIT_FLOOR in str(
+        caught.value
+    )
     assert of_toolkit("1.18.0", toolkit_runtime_mode="jit-cdi").toolkit["nvidia-container-runtime"]["mode"] == "jit-cdi"
 
 

@@ -167,6 +167,9 @@ def test_what_a_killed_run_has_left_is_removed_and_another_runs_login_is_not(pla
     (play.run / ("goldennode-login-%d-abc" % os.getppid())).mkdir()
     (play.run / "another").mkdir()
     play.absent("", rc=0)
+    before = play.left()
+    ask(_ansible_check_mode=True)
+    assert play.left() == before, "check mode changes nothing"
     ask()
     assert play.left() == ["another", "goldennode-login-%d-abc" % os.getppid()]
 

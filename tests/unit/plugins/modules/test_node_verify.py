@@ -231,6 +231,9 @@ def test_what_only_a_person_can_mend_is_said_at_once_in_whatever_layer(node: Nod
     result = node.verify(desired=desired)
     assert result["verdict"]["first_broken"] == "packages"
     assert refused(result) == ["container_runtime.daemon_config"]
+    words = "/etc/nvidia-container-runtime/config.toml: line 3 column 1: the table features is given twice"
+    node.evidence = dataclasses.replace(bare, toolkit_config=Reading.unknown(words))
+    assert refused(node.verify(desired=desired)) == ["container_runtime.toolkit_config"]
     node.evidence = healthy.known(bare, pci=())
     assert refused(node.verify(desired=desired)) == ["hardware.gpu_present", "hardware.gpu_count"]
 

@@ -1077,6 +1077,16 @@ def test_docker_that_is_stopped() -> None:
     assert "docker.service is inactive" in of(evidence, "container_runtime.engine")[0].cause
 
 
+def test_settings_of_a_docker_whose_start_is_not_known_are_not_taken_for_read() -> None:
+    """The module that would restart it judges the same."""
+    units = dict(NODE.units.value or {})
+    units["docker.service"] = dataclasses.replace(units["docker.service"], started_at=None)
+    known = healthy.known(NODE, units=units)
+    assert judged(known).golden, "the record fits this start"
+    finding = only(healthy.known(known, docker_record=None), "container_runtime.daemon_current")
+    assert "log-opts.max-size" in finding.cause
+
+
 def test_docker_that_is_not_installed() -> None:
     assert of(healthy.known(NODE, docker=None), "container_runtime.engine")[0].actual == "not installed"
 

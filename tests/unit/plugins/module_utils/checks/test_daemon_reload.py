@@ -15,6 +15,7 @@ import typing as t
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
+from ansible_collections.goldennode.gpu.plugins.module_utils.compat import TOOLKIT_FLOOR
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Desired,
     DeviceAnswers,
@@ -79,9 +80,46 @@ def test_systemd_and_a_hook_behind_its_back_do_not_go_together(
     assert broken == ("container_runtime" if status == "fail" or mode is None else None)
     if status == "fail":
         assert finding.required
-        order = [finding.fix.index(words) for words in ("CDI", "jit-cdi", "--device /dev/nvidiactl", "cgroupfs")]
-        assert order == sorted(order)
         assert "recreate the containers" in finding.fix
+
+
+BY_CDI = "golden_container_injections to [cdi]"
+BY_MODE = "toolkit_runtime_mode to cdi"
+
+
+@pytest.mark.parametrize(
+    ("mode", "toolkit", "said", "driver", "then_mode", "then_toolkit", "variables"),
+    [
+        ("legacy", "1.20.0", "toolkit_runtime_mode to auto", "systemd", "auto", "1.20.0", {}),
+        ("legacy", "1.20.0", BY_CDI, "systemd", "legacy", "1.20.0", {"golden_container_injections": ["cdi"]}),
+        ("legacy", "1.20.0", "native.cgroupdriver=cgroupfs", "cgroupfs", "legacy", "1.20.0", {}),
+        ("auto", "1.17.8", "toolkit.version %s or newer" % TOOLKIT_FLOOR, "systemd", "auto", TOOLKIT_FLOOR, {}),
+        ("legacy", "1.17.8", "with toolkit_runtime_mode: auto", "systemd", "auto", TOOLKIT_FLOOR, {}),
+        ("auto", "1.17.8", BY_MODE, "systemd", "cdi", "1.17.8", {}),
+    ],
+)
+def test_each_way_out_that_is_named_makes_the_check_pass(
+    mode: str, toolkit: str, said: str, driver: str, then_mode: str, then_toolkit: str, variables: t.Any
+) -> None:
+    finding = combination("systemd", mode, toolkit)[2]
+    assert said in finding.fix
+    assert finding.repair == "manual"
+    assert combination(driver, then_mode, then_toolkit, **variables)[0] == "pass"
+
+
+def test_a_mode_that_was_set_by_hand_is_put_back_by_a_run() -> None:
+    config = {**(NODE.toolkit_config.value or {}), "nvidia-container-runtime": {"mode": "legacy"}}
+    (finding,) = of("container_runtime.cgroup_driver", healthy.known(NODE, toolkit_config=config))
+    assert (finding.status, finding.repair) == ("fail", "roles")
+    assert "It sets the mode of the nvidia runtime to auto" in finding.fix
+
+
+def test_without_cdi_in_use_it_is_not_named_as_a_way_out() -> None:
+    of_lock = healthy.lock(docker={"version": "20.10.24"}, toolkit={"version": "1.17.8"})
+    wanted = healthy.desired(of_lock=of_lock)
+    (finding,) = of("container_runtime.cgroup_driver", healthy.evidence("a10", wanted), wanted)
+    assert finding.status == "fail"
+    assert BY_CDI not in finding.fix
 
 
 def test_links_in_dev_char_do_not_help_what_never_stood_in_the_specification() -> None:

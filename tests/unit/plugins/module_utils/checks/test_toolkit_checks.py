@@ -13,6 +13,8 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import CdiSpec, Desired, Evidence, Finding, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import toolkit_config
+from ansible_collections.goldennode.gpu.plugins.module_utils.toml_scan import TomlError
+from ansible_collections.goldennode.gpu.plugins.module_utils.toml_text import merge
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 WANTED = healthy.desired()
@@ -49,6 +51,34 @@ def test_a_file_that_is_not_toml_is_named_with_its_place() -> None:
     finding = only("toolkit_config", with_config("[features]\n\n[features]\n"))
     assert finding.repair == "manual"
     assert (PATH + ": line 3 column 1: the table features is given twice, first on line 1") in finding.cause
+
+
+@pytest.mark.parametrize(
+    ("text", "entity", "said"),
+    [
+        ('nvidia-container-runtime = "auto"', "nvidia-container-runtime", "is no table"),
+        ("[[features]]", "features", "is no table"),
+        ("[nvidia-container-runtime.mode]", "nvidia-container-runtime.mode", "is a table"),
+    ],
+)
+def test_what_a_run_would_refuse_is_for_a_person(text: str, entity: str, said: str) -> None:
+    evidence = with_config(text + "\n")
+    finding = only("toolkit_config", evidence)
+    assert (finding.entity, finding.repair) == (entity, "manual")
+    assert said in finding.cause
+    with pytest.raises(TomlError):
+        merge((text + "\n").encode(), WANTED.toolkit)
+    assert [one.id for one in verdict.refusals(WANTED, evidence, 1)] == ["container_runtime.toolkit_config"]
+
+
+def test_a_hardening_by_hand_is_not_taken_back_without_a_word() -> None:
+    name = "accept-nvidia-visible-devices-envvar-when-unprivileged"
+    evidence = healthy.known(NODE, toolkit_config={**(NODE.toolkit_config.value or {}), name: False})
+    finding = only("toolkit_config", evidence)
+    assert "Set toolkit_multi_tenant=true to keep it so" in finding.fix
+    tenants = healthy.desired(toolkit_multi_tenant=True)
+    kept = healthy.known(healthy.evidence("a10", tenants), toolkit_config={**tenants.toolkit, name: False})
+    assert of("toolkit_config", kept, tenants) == []
 
 
 def test_a_file_that_cannot_be_opened_is_unknown() -> None:
@@ -129,6 +159,11 @@ def test_the_place_may_be_another_where_the_units_are_told_so() -> None:
 
 def test_run_and_var_run_are_one() -> None:
     assert of("cdi_spec", with_specs({RUN: healthy.cdi_spec()}, cdi_target="/run/cdi/nvidia.yaml")) == []
+
+
+def test_our_own_unit_writes_where_it_writes_whatever_the_vendors_environment_says() -> None:
+    wanted = healthy.desired(of_lock=healthy.lock(toolkit={"version": "1.17.9"}))
+    assert of("cdi_spec", healthy.known(healthy.evidence("a10", wanted), cdi_target=ETC), wanted) == []
 
 
 def test_no_specification_is_wanted_where_neither_engine_nor_runtime_reads_one() -> None:

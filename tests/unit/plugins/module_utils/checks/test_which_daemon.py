@@ -47,6 +47,9 @@ def of(evidence: Evidence, check: str) -> t.List[Finding]:
     return found
 
 
+#: Checks of the running daemon, for which the one of docker.service must be the one that answers.
+OF_THE_DAEMON = ("engine", "daemon_current", "data_root", "cgroup_driver")
+
 STRANGERS = {
     "Docker Desktop": ({"docker": engine(operating_system="Docker Desktop")}, "Docker Desktop", "docker context use"),
     "Docker Desktop's socket": (
@@ -123,7 +126,8 @@ def test_case_020_another_daemon_is_named_and_a_run_does_not_begin(variant: str)
     assert finding.expected
     assert finding.actual
     assert verdict.run(WANTED, evidence, 1).first_broken == "container_runtime"
-    assert [f.status for f in of(evidence, "engine")] == ["skip"]
+    for check in OF_THE_DAEMON:  # the stranger's settings are nobody's fault
+        assert [f.status for f in of(evidence, check)] == ["skip"], check
     for wanted in (WANTED, None):  # also before there is a lock
         assert "container_runtime.daemon" in {f.id for f in verdict.refusals(wanted, evidence, 1)}
 
@@ -159,6 +163,7 @@ def test_nobody_listens_where_docker_is_not_installed_and_a_run_may_begin() -> N
     bare = healthy.known(NODE, docker=None, docker_socket=None)
     assert [f.status for f in of(bare, "daemon")] == ["pass"]
     assert [f.status for f in of(bare, "engine")] == ["fail"]
+    assert {f.status for check in OF_THE_DAEMON[1:] for f in of(bare, check)} == {"skip"}, "and nothing passes"
     assert verdict.refusals(WANTED, bare, 1) == ()
 
 

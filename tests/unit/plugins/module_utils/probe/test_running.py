@@ -35,7 +35,7 @@ class Host(recorded.Node):
         self.commands: t.List[t.List[str]] = []
 
     def start(self, number: int, mounts: str = "", nodes: t.Sequence[str] = (), **fields: t.Any) -> str:
-        identity = "%064x" % number
+        identity = "%012x%052d" % (number, 0)
         self.names[identity] = {"id": identity, "name": "/c%d" % number, "pid": 1000 + number, **fields}
         folder = "/proc/%d" % (1000 + number)
         self.texts[folder + "/mountinfo"] = Reading(DEV + mounts)
@@ -49,9 +49,12 @@ class Host(recorded.Node):
         assert timeout <= 15
         stdout = self.shown
         if words[:2] == ["container", "ls"]:
-            stdout = "".join(identity[:12] + "\n" for identity in self.names)
+            assert words[2:] == ["--format", "{{.ID}} {{.Names}}"]
+            names = {identity: fields["name"].lstrip("/") for identity, fields in self.names.items()}
+            stdout = "".join("%s %s\n" % (identity[:12], name) for identity, name in names.items())
         elif words[:2] == ["container", "inspect"]:
-            stdout = "".join(json.dumps(fields) + "\n" for fields in self.names.values())
+            asked = {identity: fields for identity, fields in self.names.items() if identity[:12] in words[4:]}
+            stdout = "".join(json.dumps(fields) + "\n" for fields in asked.values())
         return Command(where, tuple(argv), rc=0, stdout=stdout)
 
     def read(self, path, limit=1 << 22):
@@ -105,7 +108,9 @@ def test_containers_of_our_own_probes_are_left_out():
     host = Host()
     host.start(1, LIBRARY % ("580.95.05", "580.95.05"), ["nvidia0"], name="/goldennode-probe-00ff")
     assert found(host) == {}
-    assert len(host.commands) == 2
+    assert len(host.commands) == 1, "a look at a node with no other container asks no more"
+    host.start(2, LIBRARY % ("580.95.05", "580.95.05"), ["nvidia0"])
+    assert list(found(host)) == ["c2"]
 
 
 @pytest.mark.parametrize("at", ["mountinfo", "root/dev"])
