@@ -30,7 +30,9 @@ _HINTS = {
 def replace(system: System, path: str, raw: t.Optional[bytes], content: bytes, keep: bool) -> t.Optional[str]:
     """Write the file whole or not at all. Returns where the one before it is kept.
 
-    :arg raw: what is in it now; None where it is not there
+    Between our look at it and this lie seconds in which programs were asked: what somebody has written meanwhile stays.
+
+    :arg raw: what was in it then; None where it was not there
     :arg keep: whether to keep that
     :raises SystemFailure: when it cannot be written; the message says what to do
     """
@@ -39,6 +41,11 @@ def replace(system: System, path: str, raw: t.Optional[bytes], content: bytes, k
     if raw and backup:
         _write(system, backup, raw, like=path)
     try:
+        if known(system.read_bytes(path)) != raw:
+            raise SystemFailure(
+                "%s was changed by somebody else while this run looked at it, and is left as it is now; run it again"
+                % path
+            )
         _write(system, path, content)
     except SystemFailure:
         if backup:
@@ -50,7 +57,13 @@ def replace(system: System, path: str, raw: t.Optional[bytes], content: bytes, k
 
 
 def name_for(system: System, path: str) -> str:
-    return "%s%s%s~" % (path, MARK, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(system.now())))
+    """A name that no copy has: the second change of a second must not push out what the first has kept."""
+    taken, moment = of(system, path), system.now()
+    while True:
+        name = "%s%s%s~" % (path, MARK, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(moment)))
+        if name not in taken:
+            return name
+        moment += 1
 
 
 def of(system: System, path: str) -> t.List[str]:

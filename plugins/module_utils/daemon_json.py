@@ -124,17 +124,19 @@ def place(raw: bytes, path: t.Sequence[str]) -> str:
     return "line %d column %d" % _place(text, node.start)
 
 
-def check_settings(settings: t.Any, path: t.Tuple[str, ...] = ()) -> None:
+def check_settings(settings: t.Any, path: t.Tuple[str, ...] = (), depth: int = 0) -> None:
     """Refuse settings that JSON cannot carry."""
+    if depth > MAX_DEPTH:
+        raise DaemonJsonError("the settings are nested deeper than %d levels" % MAX_DEPTH)
     if isinstance(settings, dict):
         for key, value in settings.items():
             if not isinstance(key, str):
                 raise DaemonJsonError("setting %s: the key %r is not text; put it in quotes" % (_dotted(path), key))
             check_settings(key, path)
-            check_settings(value, path + (key,))
+            check_settings(value, path + (key,), depth + 1)
     elif isinstance(settings, (list, tuple)):
         for value in settings:
-            check_settings(value, path)
+            check_settings(value, path, depth + 1)
     elif isinstance(settings, str):
         try:
             settings.encode("utf-8")

@@ -13,6 +13,8 @@ import dataclasses
 import json
 import typing as t
 
+from . import dockerd_flags
+from .parse.text import is_secret, without_secrets
 from .trees import Path
 
 TEXT = "text"
@@ -80,6 +82,9 @@ _SHAPES: t.Dict[str, t.Any] = {
     "runtimes": _MapOf(_RUNTIME),
 }
 
+#: Names that dockerd knows wherever they stand.
+_FLAGS = (*_SHAPES, *_SHAPES["proxies"], *dockerd_flags.KEY_OF_FLAG)
+
 _RESERVED_RUNTIMES = ("runc",)
 
 
@@ -93,7 +98,8 @@ class Fault:
     fix: str
 
     def __str__(self) -> str:
-        return "%s: %s %s; %s" % (".".join(self.path), _spelled(self.value), self.message, self.fix)
+        value = "the value" if is_secret(self.path[-1]) else _spelled(self.value)
+        return "%s: %s %s; %s" % (".".join(self.path), value, self.message, self.fix)
 
 
 def faults(config: t.Mapping[str, t.Any]) -> t.List[Fault]:
@@ -102,7 +108,24 @@ def faults(config: t.Mapping[str, t.Any]) -> t.List[Fault]:
         Fault(path, value, "is not %s" % wanted, "write it so, dockerd takes nothing else there")
         for path, value, wanted in _misfits(config, _SHAPES, ())
     ]
-    return wrong + _unstartable(config.get("runtimes"))
+    return list(_misnamed(config)) + wrong + _unstartable(config.get("runtimes"))
+
+
+def _misnamed(config: t.Mapping[str, t.Any]) -> t.Iterator[Fault]:
+    """Keys that no engine has: one of its own in other letters, or a flag's name over an object of settings.
+
+    dockerd refuses what it does not know, and looks for that inside objects (measured with 20.10).
+    """
+    for key, value in config.items():
+        name = key.lower().replace("_", "-")
+        known = key in _SHAPES or (isinstance(value, dict) and all(inner in _FLAGS for inner in value))
+        if known:
+            continue
+        if name in _SHAPES:
+            yield Fault((key,), value, "is under a name that dockerd does not know", "call it %s" % name)
+        elif name in dockerd_flags.KEY_OF_FLAG and isinstance(value, dict):
+            right = dockerd_flags.KEY_OF_FLAG[name]
+            yield Fault((key,), value, "is under the name of the flag", "call it %s, as it is in the file" % right)
 
 
 def _misfits(value: t.Any, shape: t.Any, path: Path) -> t.Iterator[t.Tuple[Path, t.Any, str]]:
@@ -135,7 +158,9 @@ def _unstartable(runtimes: t.Any) -> t.List[Fault]:
 
 
 def _spelled(value: t.Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    # No surrogate comes through: what is said here is written to files too.
+    text = without_secrets(json.dumps(value, ensure_ascii=False, default=str))
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= 60 else text[:57] + "..."
 
 

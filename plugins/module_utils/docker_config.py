@@ -108,7 +108,7 @@ def apply(system: System, wanted: Wanted) -> Outcome:
 
     backup = backups.replace(system, wanted.path, raw, candidate, keep=wanted.backup) if written else None
     if restart:
-        _restart(system, wanted, raw, written, backup)
+        _restart(system, wanted, raw, candidate if written else None, backup)
     if daemon.unit.loaded and not refused:
         _remember(system, wanted.settings)
     return dataclasses.replace(outcome, backup_file=backup)
@@ -206,7 +206,10 @@ def _refusal(daemon: Daemon, config: t.Mapping[str, t.Any], restart: str, shaken
 # The change
 
 
-def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bool, backup: t.Optional[str]) -> None:
+def _restart(
+    system: System, wanted: Wanted, raw: t.Optional[bytes], written: t.Optional[bytes], backup: t.Optional[str]
+) -> None:
+    """:arg written: what this run has put into the file."""
     failed = _start_anew(system, wanted.timeout)
     if not failed:
         failed = _wait(system, wanted.settings, wanted.timeout)
@@ -218,11 +221,11 @@ def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bo
     if not failed:
         return
     journal = _journal(system)
-    if not written:
+    if written is None:
         kept = backups.of(system, wanted.path)
         hint = "; the file before the last change is %s" % kept[-1] if kept else ""
         raise DockerConfigError("Docker does not start with %s: %s%s.\n%s" % (wanted.path, failed, hint, journal))
-    left = _put_back(system, wanted.path, raw, backup)
+    left = _put_back(system, wanted.path, raw, written, backup)
     again = _start_anew(system, wanted.timeout) or _wait(system, {}, wanted.timeout)
     raise DockerConfigError(
         "Docker does not start with the wanted settings in %s: %s. %s%s\n%s"
@@ -236,8 +239,13 @@ def _restart(system: System, wanted: Wanted, raw: t.Optional[bytes], written: bo
     )
 
 
-def _put_back(system: System, path: str, raw: t.Optional[bytes], backup: t.Optional[str]) -> str:
+def _put_back(system: System, path: str, raw: t.Optional[bytes], written: bytes, backup: t.Optional[str]) -> str:
     """The file as it was. Returns what is to be said when that cannot be done, a full disk say."""
+    there = system.read_bytes(path)
+    if there.known and there.value != written:
+        return "It was changed by somebody else since, so that it is left as it is now%s. " % (
+            "; the old file is %s" % backup if backup else ""
+        )
     try:
         if raw is None:
             system.remove(known(system.realpath(path)) or path)  # of a link, what it leads to

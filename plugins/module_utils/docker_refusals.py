@@ -16,6 +16,9 @@ from .system import System, said
 VALIDATES_SINCE = (23,)
 #: From here on, one that is started without root's rights says so right after it has read its file, and does nothing.
 _STOPS_WITHOUT_RIGHTS_SINCE = (20, 10)
+#: So many faults of a file are told at once.
+_TOLD = 10
+
 #: Nobody, who may read the file and nothing else.
 _WITHOUT_RIGHTS = (
     "setpriv",
@@ -74,10 +77,12 @@ def validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate: 
     theirs = [fault for fault in faults if fault.path in known_before]
     if theirs:
         raise _file_refused(
-            path, raw == candidate, "; ".join("%s: %s" % (_place(raw, fault), fault) for fault in theirs)
+            path,
+            raw == candidate,
+            _some(theirs, lambda fault: "%s: %s" % (daemon_json.place(raw or b"", fault.path), fault)),
         )
     if faults:
-        raise _settings_refused(path, "; ".join(map(str, faults)))
+        raise _settings_refused(path, _some(faults, str))
     validated, words = _asked(system, daemon, config, candidate, path)
     if not words:
         return validated
@@ -87,8 +92,10 @@ def validate(system: System, daemon: Daemon, raw: t.Optional[bytes], candidate: 
     raise _settings_refused(path, words)
 
 
-def _place(raw: t.Optional[bytes], fault: daemon_keys.Fault) -> str:
-    return daemon_json.place(raw or b"", fault.path)
+def _some(faults: t.Sequence[daemon_keys.Fault], spell: t.Callable[[daemon_keys.Fault], str]) -> str:
+    """The first of them: nobody reads a thousand, and to find the place of each takes its time."""
+    words = [spell(fault) for fault in faults[:_TOLD]]
+    return "; ".join(words + ["and %d more" % (len(faults) - _TOLD)] * (len(faults) > _TOLD))
 
 
 def _file_refused(path: str, unchanged: bool, words: str) -> DockerConfigError:

@@ -21,7 +21,7 @@ DEFAULT_CONFIG = "/etc/docker/daemon.json"
 RUNTIMES_MERGED_SINCE = (18, 9)
 
 #: Flags that are called otherwise in the file. All others have the same name there.
-_KEY_OF_FLAG = {
+KEY_OF_FLAG = {
     "add-runtime": "runtimes",
     "allow-nondistributable-artifact": "allow-nondistributable-artifacts",
     "authorization-plugin": "authorization-plugins",
@@ -205,7 +205,7 @@ def _keys(config: t.Mapping[str, t.Any]) -> t.Iterator[str]:
 def _keys_of_word(word: str) -> t.Iterator[str]:
     if word.startswith("--"):
         flag = word[2:].partition("=")[0]
-        yield _KEY_OF_FLAG.get(flag, flag)
+        yield KEY_OF_FLAG.get(flag, flag)
     elif word.startswith("-"):
         for letter in word[1:]:
             if letter in _KEY_OF_LETTER:

@@ -15,6 +15,7 @@ import re
 import typing as t
 
 from .toml_scan import (
+    MAX_DEPTH,
     Document,
     Member,
     Path,
@@ -74,16 +75,19 @@ def merge(raw: t.Optional[bytes], settings: t.Mapping[str, t.Any]) -> bytes:
     return text.encode("utf-8")
 
 
-def check_settings(settings: t.Any, path: Path = ()) -> None:
+def check_settings(settings: t.Any, path: Path = (), depth: int = 0) -> None:
     """Refuse settings that TOML cannot carry."""
+    if depth > MAX_DEPTH:
+        raise TomlError("the settings are nested deeper than %d levels" % MAX_DEPTH)
     if isinstance(settings, dict):
         for key, value in settings.items():
             if not isinstance(key, str):
                 raise TomlError("setting %s: the key %r is not text; put it in quotes" % (dotted(path), key))
-            check_settings(value, (*path, key))
+            check_settings(key, path)
+            check_settings(value, (*path, key), depth + 1)
     elif isinstance(settings, (list, tuple)):
         for value in settings:
-            check_settings(value, path)
+            check_settings(value, path, depth + 1)
     elif isinstance(settings, str):
         try:
             settings.encode("utf-8")

@@ -23,7 +23,8 @@ description:
   - Whether Docker must be restarted follows from the state of the node, so that a run that was killed after the write
     is finished by the next one. Docker is restarted at most once, never reloaded, and waited for. If it does not come
     back, the old file is put back, Docker is started with it, and the module fails with the end of Docker's journal.
-  - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link.
+  - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link. What somebody
+    else has written to it since it was read is not written over; the module fails, and the next run merges into that.
   - Where Docker is not installed yet, only the file is merged.
 extends_documentation_fragment:
   - goldennode.gpu.attributes
@@ -61,7 +62,8 @@ options:
   backup:
     description:
       - Keep the file as it was before a change beside it, as C(daemon.json.goldennode-TIME~). The newest three stay.
-      - The diff is without users and passwords in addresses (of a proxy, say); the file and its copies have them.
+      - The diff is without users and passwords in addresses (of a proxy, say) and without tokens of log servers; the
+        file and its copies have them.
     type: bool
     default: true
 """
@@ -127,17 +129,17 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config impor
     Wanted,
     apply,
 )
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse.text import without_users
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse.text import without_secrets
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import System, SystemFailure
 
 
 def diff_of(path: str, outcome: Outcome) -> t.Dict[str, str]:
-    """What is shown of a change: it has no password of a proxy in it, and the file has."""
+    """What is shown of a change: it has no password of a proxy and no token in it, and the file has."""
     return {
         "before_header": path,
         "after_header": path,
-        "before": without_users(outcome.before),
-        "after": without_users(outcome.after),
+        "before": without_secrets(outcome.before),
+        "after": without_secrets(outcome.after),
     }
 
 

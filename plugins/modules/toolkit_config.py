@@ -20,6 +20,8 @@ description:
   - Nothing is written before the result is known to be good. Text that is not TOML, tables and keys that are given
     twice, values where a table is wanted, and whatever C(nvidia-ctk config) does not read are errors that name line and
     column and leave the file alone.
+  - A file is written whole or not at all, with mode, owner and SELinux context kept. A link stays a link. What somebody
+    else has written to it since it was read is not written over; the module fails, and the next run merges into that.
   - Nothing is restarted, since the toolkit reads the file at each start of a container.
 extends_documentation_fragment:
   - goldennode.gpu.attributes

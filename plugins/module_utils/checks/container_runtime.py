@@ -16,7 +16,7 @@ from .. import daemon_in_force, docker_record
 from ..bundle import MISSING
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
-from ..parse.text import without_users
+from ..parse.text import is_secret, without_secrets
 from ..trees import Path, at, differing, merged, obstacles
 from . import start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
@@ -127,7 +127,9 @@ def _in_the_way(config: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) ->
 
 def _shown(config: t.Mapping[str, t.Any], path: t.Sequence[str]) -> str:
     value = at(config, path, MISSING)
-    return "not set" if value is MISSING else without_users(repr(value))
+    if value is MISSING:
+        return "not set"
+    return "not shown" if path and is_secret(path[-1]) else without_secrets(repr(value))
 
 
 def daemon_current(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ..model import Desired, DeviceNode, Evidence, Finding
+from ..parse.text import integer
 from . import not_loaded, nvreg
 from .outcome import all_passed, failed
 from .wanted import NVIDIA_OPTIONS, RELOAD, RUN_SITE, driver_params, file_ok, octal, setting
@@ -21,6 +22,7 @@ from .wanted import gpus as pci_gpus
 
 MAJOR = 195
 CONTROL_MINOR = 255
+_NINE_BITS = 0o777
 UVM_MINORS = {"/dev/nvidia-uvm": 0, "/dev/nvidia-uvm-tools": 1}
 
 _BY_PARAMETER = re.compile(r"/dev/nvidia(?:\d+|ctl|-modeset)")
@@ -59,10 +61,11 @@ def _params_wanted(desired: Desired) -> t.Dict[str, int]:
 def _param_problem(
     name: str, want: int, text: t.Optional[str], written: bool, others: t.Sequence[nvreg.Setting]
 ) -> t.Iterator[Finding]:
-    if text is not None and text.strip().isdigit() and int(text) == want:
+    there = integer(text or "")
+    if there == want:
         return
     mode = name == "DeviceFileMode"
-    cause, repair = _param_cause(name, want, text), "reload" if written else "roles"
+    cause, repair = _param_cause(name, want, there), "reload" if written else "roles"
     fix = "%s Parameters count from the next load of the module." % RELOAD if written else RUN_SITE
     other = next((one for one in others if one.value != want), None)
     if written and other is not None:  # every load of the module takes it again
@@ -71,19 +74,27 @@ def _param_problem(
     yield failed(
         name,
         expected="%d%s" % (want, " (%s)" % octal(want) if mode else ""),
-        actual="%s%s" % (text, " (%s)" % octal(int(text)) if mode and text and text.strip().isdigit() else ""),
+        actual="%s%s" % (text, " (%s)" % octal(there) if mode and there is not None else ""),
         cause=cause,
         fix=fix,
         repair=repair,
     )
 
 
-def _param_cause(name: str, want: int, text: t.Optional[str]) -> str:
-    if name == "DeviceFileMode" and text is not None and text.strip() == "%o" % want:
-        return (
-            "The mode was written without the leading 0: NVreg_DeviceFileMode=%s is taken as decimal, which is %s."
-            % (text.strip(), octal(int(text)))
-        )
+def _param_cause(name: str, want: int, there: t.Optional[int]) -> str:
+    if name == "DeviceFileMode" and there is not None:
+        # No mode of a node has more than nine bits: 660 was meant in octal, whatever mode is wanted here.
+        if str(there) == "%o" % want or (there > _NINE_BITS and re.fullmatch("[0-7]{3}", str(there))):
+            return (
+                "The mode was written without the leading 0: NVreg_DeviceFileMode=%d is taken as decimal, which is %s."
+                % (there, octal(there))
+            )
+        meant = "%o" % there
+        if there > 0 and int(meant) == want:
+            return (
+                "The mode was written in decimal behind a leading 0: NVreg_DeviceFileMode=0%s is taken as octal; in"
+                " octal it is %s." % (meant, octal(want))
+            )
     return "The driver was loaded with another NVreg_%s than wanted." % name
 
 

@@ -27,10 +27,16 @@ class StartError(t.NamedTuple):
     rootless: t.Optional[bool] = None
 
 
+#: Device rules of a control group, as the toolkit puts them there: by eBPF, or in the files of version 1.
+_DEVICE_RULES = r"bpf_prog_\w+|failed to add device rules"
+
+#: What the engine needs for the words by which CDI devices are asked for: features.cdi, and Docker 25 or newer.
+_NO_CDI = r"device driver \"?cdi\"? with|gathering device information while adding custom device \"?[\w.-]+/[\w.-]+="
+
 #: Ordered: the special before the general.
 START_ERRORS = (
     StartError(
-        r"bpf_prog_query|failed to add device rules",
+        _DEVICE_RULES + r"|devices\.allow: permission denied|cgroup subsystem devices not found",
         "policy",
         "The engine is rootless, and an unprivileged user may not edit the device rules of a control group.",
         "Give the GPUs out by CDI (toolkit_cdi=true), or set no-cgroups=true in the user's own "
@@ -39,7 +45,14 @@ START_ERRORS = (
         rootless=True,
     ),
     StartError(
-        r"bpf_prog_query|failed to add device rules",
+        r"cgroup subsystem devices not found|/sys/fs/cgroup/\S*devices\.allow: no such file",
+        "container_runtime",
+        "The toolkit is too old for control groups of version 2: it looks for those of version 1.",
+        "Take a newer toolkit.version in the bundle. The kernel's control groups are not at fault.",
+        "manual",
+    ),
+    StartError(
+        _DEVICE_RULES,
         "container_runtime",
         "The toolkit could not edit the device rules of the control group: it does not fit this kernel.",
         "Take a newer toolkit.version in the bundle, or give the GPUs out by CDI (toolkit_cdi=true).",
@@ -61,6 +74,73 @@ START_ERRORS = (
         'the GPUs out by CDI, or to everybody (device_access_mode: "0666").',
         "manual",
     ),
+    StartError(
+        r"driver/library version mismatch",
+        "container_runtime",
+        "The module that is loaded and the libraries that the toolkit finds are of two versions.",
+        "Run ldconfig on the host, and look for a second copy of them: ldconfig -p | grep libnvidia-ml.",
+        "manual",
+    ),
+    StartError(
+        r"nvml error: (?:driver not loaded|gpu is lost|gpu requires reset)|fallen off the bus",
+        "container_runtime",
+        "The toolkit reaches no driver, or no GPU, at the start of the container.",
+        "Look at journalctl -k for what has become of the driver or of the GPU.",
+        "manual",
+    ),
+    StartError(
+        r"driver (?:rpc )?error: (?:timed out|failed to process request)|driver rpc error",
+        "container_runtime",
+        "The driver did not answer the toolkit in time: GPUs that nothing keeps awake are slow, a hung driver is mute.",
+        "Keep driver_persistenced=true, and look at journalctl -k for Xid and NVRM lines.",
+        "manual",
+    ),
+    StartError(
+        r"file creation failed: .*nvidia-persistenced/socket|nvidia-persistenced/socket: no such device",
+        "container_runtime",
+        "The socket of nvidia-persistenced cannot be given into the container: it is stale, or /run of the host is "
+        "mounted there.",
+        "Restart nvidia-persistenced.service; a workload mounts what it needs of /run, and not the whole.",
+        "manual",
+    ),
+    StartError(
+        r"file creation failed: .*: file exists",
+        "image",
+        "The image has files of a driver of its own where the host's are given in.",
+        "Name an image without packages of the driver (libnvidia-*, nvidia-utils) in the bundle; the host's driver and "
+        "the toolkit are not at fault.",
+        "manual",
+    ),
+    StartError(
+        r"ldcache error|update ldcache|error running ldconfig",
+        "container_runtime",
+        "The toolkit could not run ldconfig for the container: the one that config.toml names is not the host's own "
+        "program, or it failed there.",
+        'Set toolkit_config_options: {nvidia-container-cli: {ldconfig: "@/sbin/ldconfig"}}, on Ubuntu '
+        '"@/sbin/ldconfig.real". If that is so already, look at the image: its own linker cache cannot be written.',
+        "manual",
+    ),
+    StartError(
+        r"change root failed|/run/nvidia/driver\S*: no such file",
+        "container_runtime",
+        "config.toml has the toolkit look for the driver below another root, which is not there.",
+        "Take root out of the table nvidia-container-cli in /etc/nvidia-container-runtime/config.toml.",
+        "manual",
+    ),
+    StartError(
+        r"(?:load|loading|read|parse|parsing) (?:the )?config\b|nvidia-container-runtime/config\.toml|\btoml: ",
+        "container_runtime",
+        "The toolkit cannot read its config.toml.",
+        "%s It names line and column of what is wrong in it." % RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"libnvidia-container(?:-go)?\.so",
+        "container_runtime",
+        "A library of the toolkit itself is missing: its four packages are not of one version.",
+        RUN_SITE,
+        "roles",
+    ),
     # The probe's own sh, and no program of the toolkit's.
     StartError(
         r"exec: \"?(?:\S*/)?sh\"?: (?:executable file not found|stat |no such file)|exec \S*/sh: no such file",
@@ -77,7 +157,7 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"exec format error|does not match the (?:specified|detected host) platform",
+        r"exec format error|does not (?:match|provide) the (?:specified|detected host) platform",
         "image",
         "The image is for another processor than the node's.",
         "Name the digest of the image for this platform in the bundle.",
@@ -106,6 +186,14 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
+        r"unsatisfied condition: (?:brand|driver|arch)",
+        "image",
+        "The image needs a newer driver than the host's, or is for other cards: its NVIDIA_REQUIRE_CUDA names those "
+        "that do with an older one.",
+        "Take a newer driver.version or an older image in the bundle. A CUDA toolkit on the host does not help.",
+        "manual",
+    ),
+    StartError(
         r"requirement error|unsatisfied condition",
         "image",
         "The image needs a newer CUDA than the host's driver offers.",
@@ -128,6 +216,61 @@ START_ERRORS = (
         "roles",
     ),
     StartError(
+        r"invoking the NVIDIA Container Runtime Hook directly",
+        "container_runtime",
+        "config.toml has mode = cdi, in which docker run --gpus is refused.",
+        "Leave toolkit_runtime_mode=auto, or ask for GPUs by --device nvidia.com/gpu=all.",
+        "manual",
+    ),
+    StartError(
+        _NO_CDI,
+        "container_runtime",
+        "The user's own rootless daemon does not read CDI.",
+        "Set features.cdi=true in the user's ~/.config/docker/daemon.json, and restart that daemon, which must be of "
+        "Docker 25 or newer.",
+        "manual",
+        rootless=True,
+    ),
+    StartError(
+        _NO_CDI,
+        "container_runtime",
+        "The running daemon does not read CDI: features.cdi is not in force, or Docker is older than 25.",
+        "%s It sets features.cdi and restarts Docker, which needs docker_allow_restart=true while containers run. "
+        "Docker before 25 has none: take a newer docker.version in the bundle, or toolkit_cdi=false." % RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"(?:stat CDI host device|fill device info from host|error mounting|cannot stat) *\(?\\*\"?[^\"]*"
+        r"(?:nvidia|libcuda)[^\"]*.*no such file",
+        "container_runtime",
+        "The CDI specification is of another driver or of other device nodes: it names what is not on the node.",
+        "%s It has the specification written anew." % RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"runtime\.nvidia\.com/|CDI spec modifier|create device CDI specs",
+        "container_runtime",
+        "The nvidia runtime makes a CDI specification of its own for each container, and could not.",
+        "Run nvidia-ctk cdi generate, which says what it does not find; toolkit_runtime_mode=legacy goes by the hook.",
+        "manual",
+    ),
+    StartError(
+        r"GPU vendor from CDI|no known GPU vendor",
+        "container_runtime",
+        "The engine finds no CDI specification of a GPU.",
+        RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"unresolvable CDI devices",
+        "container_runtime",
+        "The user's own rootless daemon finds no CDI specification: it has a /run and an /etc of its own.",
+        "Copy the specification to a directory of the user's, and name that in cdi-spec-dirs of "
+        "~/.config/docker/daemon.json; after a change of the driver copy it again.",
+        "manual",
+        rootless=True,
+    ),
+    StartError(
         r"unresolvable CDI devices|CDI device injection failed|failed to inject CDI",
         "container_runtime",
         "The engine cannot resolve the CDI devices: it finds no specification, or cannot read its schema.",
@@ -143,7 +286,7 @@ START_ERRORS = (
         "roles",
     ),
     StartError(
-        r"libnvidia-ml\.so\S* ?:? ?cannot open|libnvidia-ml\.so\.1: cannot|load library failed",
+        r"load library failed|cannot open shared object file|ERROR_LIBRARY_NOT_FOUND",
         "container_runtime",
         "The toolkit does not find the driver's libraries; the host has them, as the layer host_driver shows.",
         "Run ldconfig on the host. If it stays, the request reaches a daemon that cannot see the host's libraries: "
@@ -151,10 +294,46 @@ START_ERRORS = (
         "manual",
     ),
     StartError(
-        r"nvidia-container-runtime\S*: no such file|executable file not found|nvidia-container-runtime-hook.*not found",
+        r"nvidia-c(?:ontainer-(?:runtime|toolkit|cli)|tk|di-hook)[^/ ]*: (?:no such file|executable file not found)"
+        r"|nvidia-container-runtime-hook.*not found",
         "container_runtime",
         "A program of the container toolkit is missing.",
         RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"executable file not found|fork/exec \S*: no such file",
+        "container_runtime",
+        "A program that Docker starts is missing, of containerd or runc.",
+        "%s It installs the lock's packages of Docker." % RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"/dev/nvidia\S*: no such file",
+        "container_runtime",
+        "A device node was not there when the container was started.",
+        "%s goldennode-uvm.service makes it before Docker." % RUN_SITE,
+        "roles",
+    ),
+    StartError(
+        r"unknown device(?: id)?\b",
+        "container_runtime",
+        "A GPU was asked for that the toolkit does not find on this node.",
+        "Ask for GPUs by an index or a UUID that nvidia-smi -L shows.",
+        "manual",
+    ),
+    StartError(
+        r"no space left on device|disk quota exceeded",
+        "container_runtime",
+        "The disk that Docker keeps its data on is full.",
+        "Make room below its data-root: docker system df says what takes it.",
+        "manual",
+    ),
+    StartError(
+        r"cannot connect to the docker daemon",
+        "container_runtime",
+        "Docker does not run, or does not answer.",
+        "%s journalctl -b -u docker says why it does not run." % RUN_SITE,
         "roles",
     ),
     StartError(
@@ -162,6 +341,20 @@ START_ERRORS = (
         "container_runtime",
         "The engine was refused a permission while it gave the GPUs in (SELinux, AppArmor or a nested container).",
         "Look at journalctl -k for the denial, and allow it in the policy of the host.",
+        "manual",
+    ),
+    StartError(
+        r"nvidia-container-cli\S*: (?:initialization|detection|device|driver|cuda) error|failed to initialize NVML",
+        "container_runtime",
+        "The toolkit could not ask the driver.",
+        "Run nvidia-container-cli -k -d /dev/tty info on the host, which says at what it fails.",
+        "manual",
+    ),
+    StartError(
+        r"nvidia-container-runtime\S* did not terminate successfully",
+        "container_runtime",
+        "The nvidia runtime itself failed before it started anything.",
+        "Run nvidia-container-runtime --version on the host; runc must be in its path.",
         "manual",
     ),
 )

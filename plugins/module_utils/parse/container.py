@@ -22,6 +22,13 @@ _STAT = re.compile(r"^(/dev/\S+) ([0-9a-f]{1,8}) (\d{1,9}) (\d{1,9}) ([0-9a-f]{1
 _CHARACTER_DEVICE = 0o020000
 _FORMAT = 0o170000
 
+#: What docker's client adds to the engine's words: where its help is, and what its wait for a container that never was
+#: came to (Docker 20.10, in its log's two forms).
+_CLIENTS_OWN = re.compile(
+    r"^(?:See 'docker run --help'\.?|Run 'docker run --help'.*"
+    r"|(?:[A-Z]{4}\[\d+\] *|time=\S+ level=\w+ msg=\"?)error waiting for container: .*)$"
+)
+
 Section = t.Tuple[str, t.Optional[int]]
 
 
@@ -33,8 +40,8 @@ def parse(
     if "start" not in sections:
         if stopped:
             return Reading.unknown(stopped)
-        said = last_line(re.sub(r"(?m)^(See 'docker run --help'\.|Run 'docker run --help'.*)$", "", stderr))
-        return Reading(ContainerLook(injection, started=False, error=said or "docker run ended with code %s" % rc))
+        said = _engines_words(stderr) or "docker run ended with code %s" % rc
+        return Reading(ContainerLook(injection, started=False, error=said))
     why = stopped or "the container ended before it was asked"
 
     def section(name: str, read: t.Callable[[str, int], Reading[t.Any]]) -> Reading[t.Any]:
@@ -52,6 +59,12 @@ def parse(
             confinement=section("confinement", lambda text, code: Reading(_label(text))),
         )
     )
+
+
+def _engines_words(stderr: str) -> str:
+    """All of them, on one line: which of their lines has the reason depends on the program that failed."""
+    lines = (" ".join(line.split()) for line in stderr.splitlines())
+    return " ".join(line for line in lines if line and not _CLIENTS_OWN.match(line))
 
 
 def _sections(stdout: str) -> t.Dict[str, Section]:

@@ -17,6 +17,14 @@ _PCI_ADDRESS = re.compile(r"^(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-f
 #: User and password in front of a host. The last @ counts: people do not always write one in a password as %40.
 _USER = re.compile(r"(?<=://)[^/\s'\"]*@")
 
+#: In the name of a setting whose value nobody shall see, as splunk-token of Docker's log-opts.
+_SECRET_WORDS = r"token|passw|secret"
+_SECRET = re.compile(
+    r"""((?:"[^"\n]*(?:%s)[^"\n]*"|'[^'\n]*(?:%s)[^'\n]*')\s*:\s*)(["'])(?:(?!\2)[^\\\n]|\\.)*\2"""
+    % (_SECRET_WORDS, _SECRET_WORDS),
+    re.IGNORECASE,
+)
+
 
 def first_line(text: str) -> str:
     """The first line that says something, or ""."""
@@ -64,3 +72,12 @@ def colons(number: str) -> str:
 def without_users(text: str) -> str:
     """The text with no user and no password in its addresses: what is shown or kept must not have them."""
     return _USER.sub("", text)
+
+
+def without_secrets(text: str) -> str:
+    """Settings as JSON, or as Python shows them, without what they have of passwords: a log server's token, say."""
+    return without_users(_SECRET.sub(r"\1\2...\2", text))
+
+
+def is_secret(key: str) -> bool:
+    return re.search(_SECRET_WORDS, key, re.IGNORECASE) is not None

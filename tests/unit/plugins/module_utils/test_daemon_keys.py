@@ -56,9 +56,34 @@ def test_what_stops_dockerd(config, words):
 
 
 @pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        # Case 031 e: measured, dockerd 20.10 says "the following directives don't match any configuration option".
+        (
+            {"log-opt": {"max-size": "10m"}},
+            'log-opt: {"max-size": "10m"} is under the name of the flag; call it log-opts',
+        ),
+        ({"add-runtime": {"nvidia": {"path": "x"}}}, "add-runtime: "),
+        ({"default-ulimit": {"nofile": {"Name": "nofile", "Hard": 1, "Soft": 1}}}, "default-ulimit: "),
+        ({"feature": {"cdi": True}}, 'feature: {"cdi": true} is under the name of the flag; call it features'),
+        ({"Runtimes": {"nvidia": {"path": "x"}}}, "Runtimes: "),
+        ({"DEBUG": True}, "DEBUG: true is under a name that dockerd does not know; call it debug"),
+        ({"log_driver": "json-file"}, "log_driver: "),
+        ({"Insecure_Registries": ["x:5000"]}, "Insecure_Registries: "),
+    ],
+)
+def test_a_key_that_dockerd_does_not_know_by_this_name(config, words):
+    (fault,) = faults(config)
+    assert str(fault).startswith(words)
+
+
+@pytest.mark.parametrize(
     "config",
     [
         {},
+        # Measured: a flag's name over anything but settings is read past.
+        {"insecure-registry": ["x:5000"], "host": ["fd://"], "storage-opt": ["a=b"], "log-opt": {}},
+        {"Proxies": {"http-proxy": "x"}},
         {"debug": None, "log-opts": None, "runtimes": None, "labels": [None], "features": {"cdi": None}},
         {"mtu": 1500, "cpu-rt-period": -(2**63)},
         {"a-key-of-a-newer-engine": {"x": 1}, "tls-opts": {"tlscacert": 3}},
@@ -70,6 +95,27 @@ def test_what_stops_dockerd(config, words):
 )
 def test_what_does_not_stop_dockerd(config):
     assert faults(config) == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"log-opts": {"splunk-token": ["S3cret"]}},
+        {"log-opts": [{"splunk-token": "S3cret"}]},
+        {"proxies": {"http-proxy": ["http://svc:S3cret@proxy.example:3128/%s" % ("x" * 90)]}},
+        {"log-opts": ["a", "https://svc:S3cret%s@logs.example" % ("x" * 90)]},
+        {"cluster-store-opts": {"kv.password": 1, "x": {"Password": "S3cret"}}},
+    ],
+)
+def test_a_wrong_value_shows_no_secret(config):
+    found = " ".join(map(str, faults(config)))
+    assert found
+    assert "S3cret" not in found
+
+
+def test_half_a_character_in_a_value_can_be_said_and_written():
+    (fault,) = faults(daemon_json.load(b'{"ipv6": "\\ud800"}'))
+    assert str(fault).encode("utf-8").startswith(b'ipv6: "\\ud800" is not true or false')
 
 
 def test_every_wrong_type_is_named_at_once():

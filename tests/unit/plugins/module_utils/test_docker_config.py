@@ -89,8 +89,8 @@ class Node:
                 return "json: cannot unmarshal string into Go struct field Config.%s of type bool" % key
         if "runc" in config.get("runtimes", {}) and flags is not None:
             return "runtime name runc is reserved"
-        if "log-opt" in config:
-            return "the following directives don't match any configuration option: log-opt"
+        if "max-size" in config:
+            return "the following directives don't match any configuration option: max-size"
         if config.get("storage-driver") == "broken" and flags is not None:
             return "error initializing graphdriver"
         if flags and dockerd_flags.conflicts(flags, config):
@@ -659,7 +659,8 @@ def test_a_flag_for_another_file():
             'line 1 column 23: runtimes.runc: {"path": "runc"} is a runtime of a reserved name; take it out',
         ),
         ('{"runtimes": {"mine": {}}}', "runtimes.mine: {} has not one of path and runtimeType, or has both"),
-        ('{"log-opt": {"max-size": "10m"}}', "don't match any configuration option: log-opt"),
+        ('{"log-opt": {"max-size": "10m"}}', 'line 1 column 13: log-opt: {"max-size": "10m"} is under the name of the'),
+        ('{"max-size": "10m"}', "don't match any configuration option: max-size"),
     ],
 )
 def test_case_031_a_fault_that_was_there_before_is_said_to_be_so(content, words):
@@ -689,7 +690,7 @@ def test_settings_that_dockerd_refuses():
 
 
 def test_settings_that_dockerd_alone_knows_to_be_wrong():
-    message = refused(Node("{}"), {"log-opt": {"max-size": "10m"}})
+    message = refused(Node("{}"), {"max-size": "10m"})
     assert message.startswith("dockerd refuses /etc/docker/daemon.json with the wanted settings in it; nothing was")
 
 
@@ -703,12 +704,11 @@ def test_engines_before_23_read_the_file_in_a_start_without_rights():
 
 
 def test_engines_before_23_refuse_an_unknown_key_before_anything_is_written():
-    """Case 031 e."""
     node = Node("{}", version="20.10.24+dfsg1")
-    node.put(PATH, '{"log-opt": {"max-size": "10m"}}')
+    node.put(PATH, '{"max-size": "10m"}')
     message = refused(node, NVIDIA)
     assert "the fault was there before" in message
-    assert "don't match any configuration option: log-opt" in message
+    assert "don't match any configuration option: max-size" in message
     assert "/tmp/candidate" not in message
 
 

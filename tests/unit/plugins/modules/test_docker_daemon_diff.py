@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_config import Outcome
 from ansible_collections.goldennode.gpu.plugins.modules.docker_daemon import diff_of
 
@@ -18,3 +20,19 @@ def test_a_diff_shows_no_password():
         "before": '{"proxies": {"http-proxy": "http://proxy.example:3128"}}',
         "after": '{"proxies": {"http-proxy": "http://proxy.example:3128"}, "debug": true}',
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"log-opts": {"splunk-token": "S3cret", "splunk-url": "https://logs.example"}}',
+         '{"log-opts": {"splunk-token": "...", "splunk-url": "https://logs.example"}}'),
+        ('{"log-opts": {"logentries-token" :\n  "S3c\\"ret, \\\\", "tag": "a"}}',
+         '{"log-opts": {"logentries-token" :\n  "...", "tag": "a"}}'),
+        ('{"cluster-store-opts": {"kv.Password": "S3cret"}, "labels": ["token=shown"]}',
+         '{"cluster-store-opts": {"kv.Password": "..."}, "labels": ["token=shown"]}'),
+    ],
+)  # fmt: skip
+def test_a_diff_shows_no_token(text, shown):
+    diff = diff_of("/etc/docker/daemon.json", Outcome(True, text, text, False))
+    assert (diff["before"], diff["after"]) == (shown, shown)

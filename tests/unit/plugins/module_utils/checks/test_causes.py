@@ -1009,6 +1009,15 @@ def test_no_password_of_a_proxy_is_in_a_finding() -> None:
     assert "S3cret" not in repr(found)
 
 
+def test_no_token_of_a_log_server_is_in_a_finding() -> None:
+    there = {**(NODE.docker_config.value or {}), "log-opts": {"splunk-token": "S3cret"}}
+    wanted = dataclasses.replace(WANTED, daemon={**WANTED.daemon, "log-opts": {"splunk-token": "n3wS3cret"}})
+    for node in (NODE, healthy.known(NODE, docker_config=there)):
+        found = of(node, "container_runtime.daemon_config", wanted)
+        assert [finding.status for finding in found] == ["fail"]
+        assert "S3cret" not in repr(found)
+
+
 def test_a_wrong_type_of_what_a_run_writes_itself_is_mended_by_the_run() -> None:
     now = {**(NODE.docker_config.value or {}), "features": {"cdi": "true"}, "runtimes": {"nvidia": {}}}
     found = of(healthy.known(NODE, docker_config=now), "container_runtime.daemon_config")

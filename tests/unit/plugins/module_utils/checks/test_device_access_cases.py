@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import NVIDIA_OPTIONS
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import DeviceNode, Evidence, Finding
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import modprobe_d
-from ansible_collections.goldennode.gpu.tests.unit import healthy
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import modprobe_d, proc_nvidia
+from ansible_collections.goldennode.gpu.tests.unit import fixtures, healthy
 
 WANTED = healthy.desired()  # video, 0660
 NODE = healthy.evidence("a10", WANTED)
@@ -79,6 +79,66 @@ def test_case_049_decimal_for_octal_is_said_and_the_nodes_wait_for_the_driver() 
     assert (finding.expected, finding.actual) == ("438 (0666)", "666 (01232)")
     for finding in found(seen, "modes", OPEN_WANTED):
         assert "chmod alone does not last" in finding.fix
+
+
+def test_case_049_the_threads_own_listing_and_parameters() -> None:
+    """As they were printed: the caps of MIG are no part of it, and stay closed."""
+    text = fixtures.text("proc_nvidia_params-580.159.03-debian13.txt")
+    assert "DeviceFileMode: 438\n" in text
+    printed = proc_nvidia.params(text.replace("DeviceFileMode: 438", "DeviceFileMode: 666")).value or {}
+    sticky = {"mode": 0o1232, "gid": 44}  # c-w--wx-wT 1 root video
+    seen = params(nodes(OPEN, nvidia0=sticky, nvidiactl=sticky), DeviceFileMode=printed["DeviceFileMode"])
+    seen = lines(seen, OTHER, "options nvidia NVreg_DeviceFileMode=666\n")
+    (wrong,) = found(seen, "params", OPEN_WANTED)
+    assert wrong.repair == "manual"
+    assert "%s:1 says NVreg_DeviceFileMode=666 too." % OTHER in wrong.cause
+    named = {f.entity for f in found(seen, "modes", OPEN_WANTED)}
+    assert {"/dev/nvidia0", "/dev/nvidiactl"} <= named
+    assert not any("nvidia-cap" in entity for entity in named)
+    assert proc_nvidia.params(text).value["DeviceFileMode"] == "438"  # type: ignore[index]
+    assert found(params(OPEN, DeviceFileMode="438"), "params", OPEN_WANTED) == []
+
+
+@pytest.mark.parametrize("written", ["660", "666", "600", "777", "640", "755"])
+@pytest.mark.parametrize("open_to_all", [True, False])
+def test_case_049_any_mode_without_its_zero_is_known_by_its_size(written: str, open_to_all: bool) -> None:
+    """660 where 0666 is wanted: another mode was meant, and still it is a decimal number that no node can have."""
+    node, wanted = (OPEN, OPEN_WANTED) if open_to_all else (NODE, WANTED)
+    (finding,) = found(params(node, DeviceFileMode=written), "params", wanted)
+    assert "without the leading 0: NVreg_DeviceFileMode=%s is taken as decimal" % written in finding.cause
+
+
+@pytest.mark.parametrize(
+    ("printed", "written"),
+    [
+        ("282", "0432"),  # YAML has read 0660 as 432, and somebody has put the zero before it again
+    ],
+)
+def test_case_049_decimal_behind_a_zero(printed: str, written: str) -> None:
+    assert int(written, 8) == int(printed)
+    (finding,) = found(params(NODE, DeviceFileMode=printed), "params")
+    assert "NVreg_DeviceFileMode=%s is taken as octal; in octal it is 0660" % written in finding.cause
+
+
+@pytest.mark.parametrize("printed", ["384", "288", "511", "0", "-1", "", "0x1b0", "²", "٤٣٢"])
+def test_case_049_another_mode_on_purpose_is_not_explained_away(printed: str) -> None:
+    (finding,) = found(params(NODE, DeviceFileMode=printed), "params")
+    assert "leading 0" not in finding.cause
+
+
+def test_case_048_the_line_and_the_listing_of_the_thread() -> None:
+    """NVreg_DeviceFileUID=0, GID 44 and 0660: the driver's nodes follow, uvm's stay root's and open to all."""
+    text = "options nvidia NVreg_DeviceFileUID=0 NVreg_DeviceFileGID=44 NVreg_DeviceFileMode=0660\n"
+    seen = nodes(lines(NODE, OTHER, text), uvm={"mode": 0o666, "gid": 0, "major": 511},
+                 uvm_tools={"mode": 0o666, "gid": 0, "major": 511})  # fmt: skip
+    seen = healthy.known(seen, device_majors={"nvidia": 195, "nvidia-uvm": 511})
+    assert found(seen, "params") == []
+    assert found(seen, "uvm") == []
+    assert {f.entity: f.actual for f in found(seen, "modes")} == {
+        "/dev/nvidia-uvm": "mode 0666, owner 0:0",
+        "/dev/nvidia-uvm-tools": "mode 0666, owner 0:0",
+    }
+    assert verdict.run(WANTED, seen, 1).first_broken == "device_nodes"
 
 
 @pytest.mark.parametrize(("decimal", "right"), [("438", True), ("666", False), ("0666", False), ("0x1b6", False)])
