@@ -170,7 +170,7 @@ def _is_number(value: t.Any) -> bool:
 
 
 def _is_pools(value: t.Any) -> bool:
-    return isinstance(value, list) and not any(True for pool in value for _ in _misfits(pool, _POOL, ()))
+    return isinstance(value, list) and not any(True for pool in value for _misfit in _misfits(pool, _POOL, ()))
 
 
 _POOL = {"base": TEXT, "size": NUMBER}

@@ -108,7 +108,7 @@ class Files:
         )()
 
     def top(self):
-        members = [(self.key(), self.value(1)) for _ in range(self.rng.choice([0, 1, 2, 5, 9]))]
+        members = [(self.key(), self.value(1)) for _nth in range(self.rng.choice([0, 1, 2, 5, 9]))]
         members += [member for member in self.ours() if self.right or self.rng.random() < 0.5]
         self.rng.shuffle(members)
         return members
@@ -130,7 +130,7 @@ class Files:
         return self.quoted(key), wanted if self.right else self.rng.choice([wanted, *others])
 
     def more(self, value):
-        return [(self.key(), value) for _ in range(self.rng.randrange(3))]
+        return [(self.key(), value) for _nth in range(self.rng.randrange(3))]
 
     def key(self):
         return self.quoted(
@@ -159,7 +159,7 @@ class Files:
         if kind == 5:
             return rng.choice(["true", "false", "null"])
         if kind == 6:
-            inside = [self.value(depth + 1) for _ in range(rng.choice([0, 1, 3]))]
+            inside = [self.value(depth + 1) for _nth in range(rng.choice([0, 1, 3]))]
             return (
                 "["
                 + ",".join(self.space() + item + self.space() for item in inside)
@@ -169,7 +169,7 @@ class Files:
         if rng.random() < 0.04:
             deep = rng.randint(20, 85)
             return '{"d":' * deep + self.number() + "}" * deep
-        return self.object([(self.key(), self.value(depth + 1)) for _ in range(rng.randrange(4))])
+        return self.object([(self.key(), self.value(depth + 1)) for _nth in range(rng.randrange(4))])
 
     def number(self):
         rng = self.rng

@@ -229,7 +229,7 @@ class Writer:
     def value(self, depth=0):
         kind = self.random.random()
         if depth < 2 and kind < 0.15:
-            items = [self.value(depth + 1) for _ in range(self.random.randrange(4))]
+            items = [self.value(depth + 1) for _nth in range(self.random.randrange(4))]
             comment = self.pick("", "", " # it's, ]")
             between = self.pick(", ", ",", ",%s\n  " % comment, "\n,\n")
             tail = self.pick("", ",\n" if items else "")
@@ -277,7 +277,7 @@ class Writer:
         names = self.random.sample(BARE, self.random.randrange(4))
         lines = [self.line(name, self.value()) for name in names]
         lines += [self.line(name, self.value()) for name in managed]
-        lines += [self.comment() for _ in range(self.random.randrange(3))] + [""] * self.random.randrange(2)
+        lines += [self.comment() for _nth in range(self.random.randrange(3))] + [""] * self.random.randrange(2)
         self.random.shuffle(lines)
         if rest and self.random.random() < 0.3:  # a table by dotted keys, or in braces, in place of its header
             path = rest.pop()
