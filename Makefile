@@ -60,8 +60,12 @@ molecule: setup  ## Molecule: a scenario for each role, and one for the whole po
 	@$(RUN_TESTS) molecule
 
 .PHONY: test-slow
-test-slow: setup  ## What is too slow for every change: the next three, more killed runs, units on every Python
+test-slow: setup  ## What is too slow for every change: the next four, more killed runs, units on every Python
 	@$(RUN_TESTS) slow
+
+.PHONY: test-boot
+test-boot: setup  ## Which kernel and driver a node starts with, and whose GPUs are left alone, on simulated nodes
+	@$(RUN_TESTS) boot
 
 .PHONY: test-engines
 test-engines: setup  ## Real engines and what they refuse, the toolkit, and the containers of users, on simulated nodes
@@ -76,7 +80,7 @@ test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 	@$(RUN_TESTS) real
 
 .PHONY: test-ci
-test-ci: setup  ## What continuous integration runs: test, and of the three above what covers something that has changed
+test-ci: setup  ## What continuous integration runs: test, and of the four above what covers something that has changed
 	@$(RUN_TESTS) --ci
 
 .PHONY: bench

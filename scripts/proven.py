@@ -120,6 +120,31 @@ class Record:
         (root / self.path).write_text(text % (words, self.digest(root)))
 
 
+#: What drives which GPU, and what a node starts with.
+_BOOT = (
+    "roles/driver/**/*.yml",
+    "roles/golden/tasks/*.yml",
+    "roles/kernel/**/*.yml",
+    *(
+        "plugins/module_utils/%s.py" % name
+        for name in ("boot_default", "compat", "driver_reload", "generations", "initramfs", "verdict")
+    ),
+    *(
+        "plugins/module_utils/checks/%s.py" % name
+        for name in (
+            "blockers",
+            "boot",
+            "flavour",
+            "hardware",
+            "module",
+            "not_loaded",
+            "refusal_reasons",
+            "secure_boot",
+        )
+    ),
+    *("plugins/module_utils/probe/%s.py" % name for name in ("boot_default", "driver", "kernel", "secure_boot")),
+)
+
 #: Real packages and a real boot (make test-real).
 REAL = Record("tests/real/proven.txt", (*_PACKAGES, "tests/real/**/*.py", "tests/real/**/*.yml", "tests/real/node/*"))
 
@@ -134,3 +159,6 @@ ENGINES = Record(
     "tests/pool/proven-engines.txt",
     (*_ENGINES, *("tests/pool/test_%s.py" % name for name in ("container", "containers", "docker"))),
 )
+
+#: Which kernel and which driver a node starts with, and whose GPUs are left alone (make test-boot).
+BOOT = Record("tests/pool/proven-boot.txt", (*_BOOT, "tests/pool/test_boot.py", "tests/pool/test_refusals.py"))

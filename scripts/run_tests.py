@@ -78,11 +78,12 @@ def _scenario(name: str) -> Part:
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadgroup")
 
 #: The tests on nodes that are run for every change.
-EVERY_TIME = "not slow and not engines and not packages"
+EVERY_TIME = "not slow and not boot and not engines and not packages"
 
 #: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
 REAL = _pytest("real", "tests/real", limit=2400, record=proven.REAL)
 
+BOOT = _pytest("boot", "tests/pool", "-m", "boot", *SIDE_BY_SIDE, limit=3600, record=proven.BOOT)
 ENGINES = _pytest("engines", "tests/pool", "-m", "engines", *SIDE_BY_SIDE, limit=3600, record=proven.ENGINES)
 PACKAGES = _pytest("packages", "tests/pool", "-m", "packages", *SIDE_BY_SIDE, limit=3600, record=proven.PACKAGES)
 
@@ -100,11 +101,13 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "testbed": (_pytest("testbed", "tests/testbed/tests", limit=1800),),
     "pool": (_pytest("pool", "tests/pool", "-m", EVERY_TIME, *SIDE_BY_SIDE, limit=3600),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
+    "boot": (BOOT,),
     "engines": (ENGINES,),
     "packages": (PACKAGES,),
     "real": (REAL,),
     "slow": (
         REAL,
+        BOOT,
         ENGINES,
         PACKAGES,
         _pytest("pool-slow", "tests/pool", "-m", "slow", *SIDE_BY_SIDE, limit=3600),
@@ -112,7 +115,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     ),
 }
 #: Where what they cover has not changed since they passed, these prove nothing new.
-RECORDED = ("engines", "packages", "real")
+RECORDED = ("boot", "engines", "packages", "real")
 EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow"))
 
 

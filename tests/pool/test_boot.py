@@ -11,6 +11,8 @@ import typing as t
 import pytest
 from poollib import Node, Pool, bed
 
+pytestmark = pytest.mark.boot
+
 OLD, NEW = "580.159.03", "580.178.04"
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 LOADED = "cat /sys/module/nvidia/version"
@@ -99,7 +101,6 @@ def test_the_kernel_of_the_lock_boots_next_whatever_the_users_default_is(golden_
     assert "iommu=pt" not in node.ssh("cat /boot/grub/grub.cfg").stdout
 
 
-@pytest.mark.slow
 def test_a_bare_node_without_nouveau_on_another_kernel_than_the_locks_becomes_golden(bare_a10: Pool) -> None:
     """Nothing holds the GPU, and the running kernel gets no module: the reboot comes before the driver is loaded."""
     (node,) = bare_a10.nodes

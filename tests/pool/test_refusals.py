@@ -14,6 +14,8 @@ import typing as t
 import pytest
 from poollib import ROOT, Pool, bed, node_of_this_worker
 
+pytestmark = pytest.mark.boot
+
 P40 = node_of_this_worker(3, "p40")
 
 ENROL = """

@@ -133,7 +133,7 @@ def test_the_closing_line(runner):
     assert runner.summary(results[:1]).splitlines()[-1] == "3 passed, 0 failed"
 
 
-@pytest.mark.parametrize("proven", [[], ["packages"], ["engines", "real"], ["engines", "packages", "real"]])
+@pytest.mark.parametrize("proven", [[], ["packages"], ["engines", "real"], ["boot", "engines", "packages", "real"]])
 def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     ran = []
     monkeypatch.setattr(runner, "run", lambda part: ran.append(part.name) or runner.Result(part, 1, 0, 0, 1.0))
@@ -147,7 +147,7 @@ def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     assert not set(ran) & set(runner.RECORDED)
 
 
-@pytest.mark.parametrize("group", ["engines", "packages", "real"])
+@pytest.mark.parametrize("group", ["boot", "engines", "packages", "real"])
 @pytest.mark.parametrize(("failed", "skipped", "recorded"), [(0, 0, True), (1, 0, False), (0, 1, False)])
 def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, failed, skipped, recorded):
     written = []
@@ -158,7 +158,9 @@ def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, 
     assert written == ([runner.GROUPS[group][0].record.path] if recorded else [])
 
 
-@pytest.mark.parametrize(("name", "role"), [("ENGINES", "docker"), ("PACKAGES", "kernel"), ("REAL", "kernel")])
+@pytest.mark.parametrize(
+    ("name", "role"), [("BOOT", "driver"), ("ENGINES", "docker"), ("PACKAGES", "kernel"), ("REAL", "kernel")]
+)
 def test_what_is_proven_is_the_content_of_every_covered_file(runner, tmp_path, name, role):
     record = getattr(runner.proven, name)
     for path in record.files():
