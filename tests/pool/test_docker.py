@@ -116,7 +116,7 @@ def test_an_unknown_key_is_refused_by_dockerd_itself_on_every_engine(golden: Poo
     """20.10 cannot validate; it reads the file in a start without rights, and leaves nothing behind."""
     (node,) = golden.nodes
     before, since = node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)
-    run = golden.site(docker_daemon_options={**OPTIONS, "log-opt": {"max-size": "10m"}})
+    run = golden.site(docker_daemon_options={**OPTIONS, "no-such-setting": True})
     assert run.rc != 0
     assert "don't match any configuration option" in " ".join(run.output.split())
     assert (node.ssh("cat %s" % DAEMON_JSON).stdout, started(node)) == (before, since)
