@@ -305,6 +305,7 @@ def test_the_pool_is_read_from_the_inventory() -> None:
         ("node1=a10@ubuntu-24.04", Node("node1", "a10", 0, "ubuntu-24.04")),
         ("node1=a10@ubuntu-24.04:22222", Node("node1", "a10", 22222, "ubuntu-24.04")),
         ("node1=a10@debian-13", Node("node1", "a10")),
+        ("node1=a10@debian-12", Node("node1", "a10", 0, "debian-12")),
     ],
 )
 def test_a_node_of_the_command_line(text: str, node: Node) -> None:
@@ -312,7 +313,7 @@ def test_a_node_of_the_command_line(text: str, node: Node) -> None:
 
 
 def test_an_unknown_system_names_the_known_ones() -> None:
-    with pytest.raises(shell.TestbedError, match=r"no system 'rocky-9': there are debian-13, ubuntu-24\.04"):
+    with pytest.raises(shell.TestbedError, match=r"no system 'rocky-9': there are debian-13, debian-12, ubuntu-24\.04"):
         pool.parse_node("node1=a10@rocky-9")
 
 
