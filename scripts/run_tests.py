@@ -74,8 +74,9 @@ def _scenario(name: str) -> Part:
     return Part("molecule-" + name, command, junit="molecule/" + name, limit=1200)
 
 
-#: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py).
-SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadgroup")
+#: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py); by files, since
+#: what the tests of one file start from takes minutes to make. (Groups are not kept by pytest-xdist 3.8 with pytest 9.2.)
+SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadfile")
 
 #: The tests on nodes that are run for every change.
 EVERY_TIME = "not slow and not boot and not engines and not packages"

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nodes for the pool tests. Each test starts from a snapshot, so that no test sees what another has done.
 
-Tests may run side by side (pytest-xdist): every worker has nodes and snapshots of its own, and shares the vendor's
-repositories with the others, so no test switches a fault of those.
+Tests may run side by side (pytest-xdist), those of a file on one worker: every worker has nodes and snapshots of its own,
+and shares the vendor's repositories with the others, so no test switches a fault of those.
 """
 
 from __future__ import annotations
@@ -19,15 +19,6 @@ A10 = node_of_this_worker(1, "a10")
 H100 = node_of_this_worker(2, "h100x8")
 UBUNTU = node_of_this_worker(3, "a10", "ubuntu-24.04")
 BOOKWORM = node_of_this_worker(4, "a10", "debian-12")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: t.List[pytest.Item]) -> None:
-    """One worker alone runs what needs a golden node of a kind of its own: its snapshot takes minutes."""
-    for item in items:
-        for fixture in ("golden_pair", "golden_ubuntu", "golden_bookworm"):
-            if fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(fixture))
 
 
 #: Nodes that were started from a snapshot in this run of the tests: others may be left over from older code.
