@@ -75,7 +75,7 @@ def _scenario(name: str) -> Part:
 
 
 #: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py); by files, since
-#: what the tests of one file start from takes minutes to make. (Groups are not kept by pytest-xdist 3.8 with pytest 9.2.)
+#: what a file's tests start from takes minutes to make. (pytest-xdist 3.8 keeps no groups with pytest 9.2.)
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadfile")
 
 #: The tests on nodes that are run for every change.

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nodes for the pool tests. Each test starts from a snapshot, so that no test sees what another has done.
 
-Tests may run side by side (pytest-xdist), those of a file on one worker: every worker has nodes and snapshots of its own,
-and shares the vendor's repositories with the others, so no test switches a fault of those.
+Tests may run side by side (pytest-xdist), those of a file on one worker: every worker has nodes and snapshots of its
+own, and shares the vendor's repositories with the others, so no test switches a fault of those.
 """
 
 from __future__ import annotations
