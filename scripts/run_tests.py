@@ -74,7 +74,7 @@ def _scenario(name: str) -> Part:
     return Part("molecule-" + name, command, junit="molecule/" + name, limit=1200)
 
 
-#: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py); by files, since
+#: A run on nodes waits for a part of its time. Each worker has nodes of its own (tests/pool/conftest.py); by files, for
 #: what a file's tests start from takes minutes to make. (pytest-xdist 3.8 keeps no groups with pytest 9.2.)
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadfile")
 
