@@ -19,6 +19,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import docker_recor
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import Mark, MarkRefused, State, Stored
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    NOT_READ,
     Boot,
     Desired,
     DriverLoaded,
@@ -124,6 +125,21 @@ def test_a_cheap_look_gives_no_mark_although_all_that_it_asked_passes(state: Sta
     with pytest.raises(MarkRefused, match="scope fact proves no GPU"):
         marks.golden(state, RUN, WANTED, judged(cheap), cheap)
     assert present(state).state == "revoked"
+
+
+def test_a_look_that_asked_for_no_single_gpu_gives_no_first_mark_and_keeps_one_that_holds(state: State) -> None:
+    """As the first look of site.yml and the agent's: everything that it asked passes."""
+    node = dataclasses.replace(NODE, requests=NOT_READ)
+    found = verdict.run(WANTED, node, 1)
+    assert found.golden
+    marks.revoke(state, RUN, "r")
+    marks.prepare(state, RUN, STORED)
+    with pytest.raises(MarkRefused, match="has not asked for single GPUs"):
+        marks.golden(state, RUN, WANTED, found, node)
+    assert present(state).state == "revoked"
+    assert marks.golden(state, RUN, WANTED, GOOD, NODE).changed
+    assert not marks.golden(state, RUN, WANTED, found, node).changed
+    assert present(state).state == "golden"
 
 
 def test_the_agent_gives_nothing_back_for_a_cheap_look(golden: State) -> None:
