@@ -239,7 +239,7 @@ def test_data_on_a_volume_of_its_own_is_there_after_a_reboot_and_docker_waits_fo
     again = golden_a10.site(**wanted)
     assert (again.rc, again.recap(node.name)["changed"]) == (0, 0), again.output
 
-    # The volume cannot be mounted: Docker must not fill the empty directory below. (systemd would make a directory anew.)
+    # A volume that cannot be mounted (systemd would make a directory anew): Docker must not fill what is below it.
     node.ssh("cd /var/lib/docker && mv volume-of-its-own lost && touch volume-of-its-own")
     bed("reboot", node.name)
     node.wait("the boot unit has judged", lambda: "rebooted" not in str(node.fact()))
