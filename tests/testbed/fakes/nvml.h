@@ -68,7 +68,7 @@ unsigned nvml_usage_mw(const struct gpu *gpu);
 enum { NVML_PROCESS_MIB = 1024 };
 #define NVML_NO_INSTANCE 0xffffffffU
 
-// Counters of memory errors since the driver was loaded (volatile) or ever (aggregate): the same, of a GPU without past.
+// Memory errors, since the driver was loaded (volatile) or ever (aggregate): the same, of a GPU without a past.
 unsigned long long nvml_ecc_errors(const struct gpu *gpu, bool uncorrected);
 
 struct nvml_remapped {

@@ -13,7 +13,7 @@ enum field_id {
     RETIRED_DBE = 30, RETIRED_PENDING = 31, NVLINK_COUNT = 91, PCIE_REPLAYS = 94, REMAPPED_CORRECTABLE = 142,
     REMAPPED_UNCORRECTABLE = 143, REMAPPED_PENDING = 144, REMAPPED_FAILURE = 145, POWER_AVERAGE = 185,
     POWER_INSTANT = 186, POWER_LEAST = 187, POWER_MOST = 188, POWER_DEFAULT = 189, POWER_CURRENT = 190,
-    POWER_REQUESTED = 192, RECOVERY_ACTION = 230,
+    POWER_REQUESTED = 192, RESET_REQUIRED = 226, DRAIN_RECOMMENDED = 227, RECOVERY_ACTION = 230,
 };
 
 struct field {
@@ -110,7 +110,11 @@ static nvml_return read_field(const struct gpu *gpu, struct field *field)
     case NVLINK_COUNT:
         field->value.number = gpu->nvlinks;
         return NVML_SUCCESS;
+    case RESET_REQUIRED:
+        field->value.number = gpu->reset_required;
+        return NVML_SUCCESS;
     case PCIE_REPLAYS:
+    case DRAIN_RECOMMENDED:
         return NVML_SUCCESS;
     case RECOVERY_ACTION:
         return read_recovery_action(gpu, field);

@@ -40,7 +40,7 @@ unsigned nvml_usage_mw(const struct gpu *gpu)
     return nvml_limit_mw(gpu) / 10;
 }
 
-// Why the clocks are not higher. The hardware that slows a hot GPU down says so twice: in general, and for which reason.
+// Why the clocks are not higher. Hardware that slows a hot GPU down says so twice: in general, and for which reason.
 static unsigned long long clock_reasons(const struct gpu *gpu)
 {
     enum { IDLE = 0x1, HW_SLOWDOWN = 0x8, HW_THERMAL_SLOWDOWN = 0x40 };

@@ -102,7 +102,7 @@ def state(handle):
             fabric(handle, n.c_nvmlGpuFabricInfo_v2_t, n.nvmlGpuFabricInfo_v2, n.nvmlDeviceGetGpuFabricInfoV),
             fabric(handle, n.c_nvmlGpuFabricInfo_v3_t, n.nvmlGpuFabricInfo_v3, n.nvmlDeviceGetGpuFabricInfoV),
         ],
-        "fields": {number: field(handle, number) for number in (1, 4, 6, 12, 30, 31, 143, 144, 145, 230)},
+        "fields": {number: field(handle, number) for number in (1, 4, 6, 12, 30, 31, 143, 144, 145, 226, 227, 230)},
         "unknown_field": field(handle, 9999),
         "processes": [[p.pid, n.nvmlSystemGetProcessName(p.pid), p.usedGpuMemory >> 20, p.gpuInstanceId]
                       for p in n.nvmlDeviceGetComputeRunningProcesses(handle)],
@@ -156,7 +156,7 @@ WELL = {
     "fabric": [[0, 0], [0, 0, 0], [0, 0, 0, 0]],
     "fields": {
         "1": 1, "4": 0, "6": 0, "12": 0, "30": NOT_SUPPORTED, "31": NOT_SUPPORTED, "143": 0, "144": 0, "145": 0,
-        "230": 0,
+        "226": 0, "227": 0, "230": 0,
     },
     "unknown_field": NOT_SUPPORTED,
     "processes": [],
@@ -208,8 +208,9 @@ def test_a_card_without_ecc_says_so(a10: Machine) -> None:
 def test_the_recovery_action_is_told_since_branch_570(a10: Machine) -> None:
     a10.install_libraries("550.163.01")
     a10.load_module("550.163.01")
-    assert changed(a10, "xid-95") == {}
     assert state(a10)["fields"]["230"] == NOT_SUPPORTED
+    told = changed(a10, "xid-95")["fields"]
+    assert (told["226"], told["230"]) == (1, NOT_SUPPORTED)
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -259,7 +260,10 @@ def test_a_narrow_link(a10: Machine) -> None:
 
 
 def test_the_driver_wants_a_gpu_reset_after_an_uncontained_error(a10: Machine) -> None:
-    assert changed(a10, "xid-95") == {"fields": WELL["fields"] | {"230": 1}}  # type: ignore[operator]
+    assert changed(a10, "xid-95") == {"fields": WELL["fields"] | {"226": 1, "230": 1}}  # type: ignore[operator]
+    told = ElementTree.fromstring(a10.smi("-q", "-x").stdout)
+    assert told.findtext("gpu/gpu_reset_status/reset_required") == "Yes"
+    assert told.findtext("gpu/gpu_reset_status/drain_and_reset_recommended") == "No"
 
 
 @pytest.mark.parametrize("fault", ["xid-48", "xid-63", "xid-94"])
