@@ -101,6 +101,17 @@ def test_it_covers_what_is_unknown_and_not_what_is_behind_it() -> None:
     assert {finding.id for finding in found.findings if finding.waived} == {"device_nodes.modes"}
 
 
+def test_what_never_stood_in_the_way_is_not_called_waived() -> None:
+    """A check that is required has findings that are not: somebody's choice of a kernel for one boot is told."""
+    boot = healthy.evidence("a10").boot_default.value
+    assert boot is not None
+    chosen = healthy.known(healthy.evidence("a10"), boot_default=dataclasses.replace(boot, once="6.12.63+deb13-amd64"))
+    found = verdict.run(wanted({"id": "host_driver.boot_default", "reason": "r", "until": "2027-03-31"}), chosen, 1)
+    assert [(finding.id, finding.waived) for finding in found.findings if finding.status == "fail"] == [
+        ("host_driver.boot_default", "")
+    ]
+
+
 @pytest.mark.parametrize("collected_at", ["", "yesterday", "2026-13-01T00:00:00+00:00"])
 def test_none_counts_in_a_look_of_which_no_day_is_known(collected_at: str) -> None:
     evidence = dataclasses.replace(stopped(), collected_at=collected_at)
