@@ -68,10 +68,14 @@ def load() -> t.Tuple[Case, ...]:
 def finding(case: Case) -> Finding:
     """What the judge says of it: the first finding of the first broken layer, or the informational one that it is for.
 
-    :raises CaseError: when the judge names another check first
+    :raises CaseError: when the judge names another check first, or the node cannot be made any more
     """
-    node = case.node()
-    found = verdict.run(node.desired, node.evidence, node.expected_gpus)
+    try:
+        node = case.node()
+        found = verdict.run(node.desired, node.evidence, node.expected_gpus)
+    except Exception as error:
+        said = (case.check, case.what, type(error).__name__, error)
+        raise CaseError("%s (%s): the example cannot be judged: %s: %s" % said) from error
     mine = [f for f in found.findings if f.id == case.check and f.status in _BROKEN]
     first = next(iter(found.broken), None)
     if mine and (not mine[0].required or (first is not None and first.layer == mine[0].layer)):

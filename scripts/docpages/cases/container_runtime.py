@@ -14,6 +14,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DockerClient,
     DockerClients,
     DockerRoot,
+    Mounted,
     Reading,
     ReloadLook,
     RunningContainer,
@@ -26,6 +27,7 @@ from ansible_collections.goldennode.gpu.tests.unit import healthy
 DAEMON_JSON = "/etc/docker/daemon.json"
 CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
 SPEC = "/var/run/cdi/nvidia.yaml"
+MEMORY = Mounted("/", "tmpfs", "tmpfs")
 ID = "4f5b" * 16
 
 
@@ -146,7 +148,15 @@ CASES = (
     Case(
         "container_runtime.data_root",
         "Docker keeps its data in memory",
-        known(docker_root=DockerRoot("/var/lib/docker", "/var/lib/docker", "/", "tmpfs", "tmpfs")),
+        known(docker_root=DockerRoot("/var/lib/docker", "/var/lib/docker", MEMORY)),
+    ),
+    Case(
+        "container_runtime.data_root",
+        "the volume of docker_data_root is not mounted",
+        lambda: with_(
+            node(docker_data_root="/srv/docker"),
+            docker_root=DockerRoot("/srv/docker", "/srv/docker", MEMORY, "/srv/docker", MEMORY),
+        ),
     ),
     Case(
         "container_runtime.clients",

@@ -76,6 +76,8 @@ def test_an_example_that_the_judge_names_otherwise_is_an_error():
         case.finding(dataclasses.replace(other, node=next(one for one in CASES if "missing" in one.what).node))
     with pytest.raises(case.CaseError, match=r"the judge names nothing$"):
         case.finding(dataclasses.replace(other, node=case.node))
+    with pytest.raises(case.CaseError, match=r"the example cannot be judged: KeyError: 'h100x1'$"):
+        case.finding(dataclasses.replace(other, node=lambda: case.node("h100x1")))
 
 
 def test_no_two_examples_of_a_check_are_called_the_same():
