@@ -671,6 +671,7 @@ class Finding:
 
     ``id`` is ``<layer>.<check>``; ``entity`` what it is about (a package, a path, a GPU) or "" for the node;
     ``cause`` and ``fix`` are sentences for people; ``repair`` is one of REPAIRS and set when status is ``fail``.
+    ``waived``: until when it does not stand in the way of golden, and why; "" where it does, or never would.
     """
 
     id: str
@@ -683,6 +684,12 @@ class Finding:
     fix: str = ""
     required: bool = True
     repair: str = ""
+    waived: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where the documentation tells more of this check, from the root of the collection."""
+        return "docs/checks/%s.md" % self.id
 
     @property
     def words(self) -> str:

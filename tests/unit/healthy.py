@@ -64,6 +64,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
     "golden": {
         "golden_expected_gpus": 1,
         "golden_container_injections": ["runtime", "cdi"],
+        "golden_waivers": [],
         "golden_look_timeout": 60,
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
