@@ -706,7 +706,7 @@ class ContainerEngine:
     says it; ``error`` is why its settings are not known. ``files``: those that say anything.
     """
 
-    name: str  # docker | podman | containerd | crio
+    name: str  # docker | podman | containerd | crio | cri-dockerd
     path: str
     version: str = ""
     active: t.Optional[bool] = None

@@ -15,6 +15,8 @@ from ..model import CdiSpec, ContainerEngine, Desired, Engines, Evidence, Findin
 from ..version import version_numbers
 from .outcome import all_passed, failed, unknown
 
+#: Where Podman looks for specifications, unless its settings say otherwise.
+CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 #: The first containerd that reads CDI without being told to; 1.7 does where enable_cdi is true.
 CONTAINERD_CDI = "2.0"
 #: The first CRI-O that reads CDI; it always does.
@@ -29,7 +31,7 @@ def engines(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
         if engine.error:
             cause = "The settings of %s cannot be read, so whether it can give GPUs is not known." % engine.name
             problems.append(unknown(engine.error, engine.name, cause=cause, fix="Mend that file."))
-        elif engine.name == "containerd" and there.kubelet:
+        elif engine.name == "containerd" and _asks_containerd(there):
             problems += _containerd(engine)
         elif engine.name == "crio":
             problems += _crio(engine)
@@ -48,8 +50,12 @@ def _described(there: Engines) -> str:
     return ", ".join(words) or "no container engine is installed"
 
 
+def _asks_containerd(there: Engines) -> bool:
+    """Whether Kubernetes can but ask this containerd. k3s and rke2 have their own; Docker gives its GPUs without it."""
+    return there.kubelet.endswith("/kubelet") and not (there.get("crio") or there.get("cri-dockerd"))
+
+
 def _containerd(engine: ContainerEngine) -> t.Iterator[Finding]:
-    """Only where Kubernetes may ask it. Docker gives its GPUs without it."""
     if engine.cri is False:
         yield _no_cri(engine)
     elif engine.misplaced and not engine.runtimes:
@@ -108,7 +114,10 @@ def _podman(engine: ContainerEngine, specs: t.Mapping[str, CdiSpec]) -> t.Iterat
     if not version_numbers(engine.version):
         yield unknown("podman --version said no version", engine.name, cause="Whether Podman reads CDI is not known.")
         return
+    folders = engine.cdi_dirs or CDI_FOLDERS
     for path, spec in sorted(specs.items()):
+        if path.rpartition("/")[0] not in folders:
+            continue
         if compat.podman_reads_cdi(engine.version, spec.schema) is False:
             yield failed(
                 "%s %s" % (engine.name, path),

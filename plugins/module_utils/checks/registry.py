@@ -76,7 +76,7 @@ class Check:
     ``unknown``. ``interprets``: those of them whose being unknown the function itself reads a meaning out of.
     ``root_only``: an ordinary user is not shown all that decides, and an ordinary user may ask for the local fact.
     ``on_request``: what it needs is read on request only; where it was not, the check says nothing.
-    ``advice``: a failed finding says how the node, or somebody's container, could do better, and leaves nothing unproven.
+    ``advice``: a failed finding says how the node, or somebody's container, could do better; nothing is unproven by it.
     """
 
     id: str

@@ -17,7 +17,13 @@ from ..parse import engine_settings, systemctl_show, toolkit_config
 from .host import PATH, Host
 
 #: The program of each engine, and the unit that runs it.
-PROGRAMS = {"docker": "dockerd", "podman": "podman", "containerd": "containerd", "crio": "crio"}
+PROGRAMS = {
+    "docker": "dockerd",
+    "podman": "podman",
+    "containerd": "containerd",
+    "crio": "crio",
+    "cri-dockerd": "cri-dockerd",  # through which Kubernetes asks Docker
+}
 UNITS = {"podman": "podman.socket", "containerd": "containerd.service", "crio": "crio.service"}
 #: Programs that run Kubernetes on a node.
 KUBELETS = ("kubelet", "k3s", "rke2")
@@ -71,7 +77,7 @@ def _programs(host: Host) -> t.Iterator[t.Tuple[str, str]]:
 def _engine(host: Host, name: str, path: str, kubelet: str) -> ContainerEngine:
     """Docker's version and settings are read elsewhere. Of containerd they matter where Kubernetes asks it for GPUs."""
     engine = ContainerEngine(name, path)
-    if name == "docker":
+    if name in ("docker", "cri-dockerd"):
         return engine
     if name != "containerd" or kubelet:
         told = host.run([PROGRAMS[name], "--version"], _SECONDS)

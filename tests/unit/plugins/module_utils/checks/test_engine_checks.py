@@ -71,6 +71,10 @@ def test_what_podman_reads(podman: str, schema: str, reads: t.Optional[bool]) ->
     assert compat.podman_reads_cdi(podman, schema) is reads
 
 
+def test_a_specification_where_podman_does_not_look_is_not_its_own() -> None:
+    assert only(engine("podman", version="4.9.3", cdi_dirs=("/opt/cdi",))).status == "pass"
+
+
 def test_a_podman_of_which_nobody_knows_is_not_blamed() -> None:
     assert only(engine("podman", version="5.4.2")).status == "pass"
 
@@ -112,6 +116,14 @@ def test_containerd_that_serves_kubernetes(fields: t.Dict[str, t.Any], status: s
     assert finding.status == status
     if status == "fail":
         assert "nvidia-ctk runtime configure --runtime=containerd" in finding.fix
+
+
+@pytest.mark.parametrize("other", ["crio", "cri-dockerd", "k3s"])
+def test_containerd_that_kubernetes_need_not_ask_is_not_judged(other: str) -> None:
+    idle = engine("containerd", cri=False, version="1.7.24")
+    kubelet = "/usr/local/bin/k3s" if other == "k3s" else KUBELET
+    others = [] if other == "k3s" else [engine(other, version="1.30.4")]
+    assert only(idle, *others, kubelet=kubelet).status == "pass"
 
 
 def test_a_runtime_where_containerd_does_not_read_it() -> None:

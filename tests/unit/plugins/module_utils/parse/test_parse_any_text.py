@@ -25,6 +25,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     docker_info,
     docker_socket,
     dpkg,
+    engine_kept,
     engine_settings,
     fabric_manager,
     groups,
@@ -128,6 +129,7 @@ PARSERS: t.Dict[str, Parser] = {
     "cgroup_version": lambda s, rc: cgroup_version.version(s),
     "cgroup_version.delegated": lambda s, rc: Reading(cgroup_version.delegated([s, s[9:]])),
     "engine_settings": lambda s, rc: engines_of(s),
+    "engine_kept": lambda s, rc: engine_kept.kept(Reading(s.encode("utf-8", "replace")), "/etc/crio/crio.conf"),
     "engine_settings.version": lambda s, rc: Reading((engine_settings.version(s), engine_settings.is_hook(s))),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
 }

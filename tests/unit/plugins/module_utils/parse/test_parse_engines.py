@@ -9,7 +9,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import ContainerEngine
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import ContainerEngine, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import engine_kept
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import engine_settings as settings
 from ansible_collections.goldennode.gpu.plugins.module_utils.toml_text import load
 
@@ -128,3 +129,43 @@ def test_a_hook_of_nvidias(path: str) -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"hook": 1}', '{"hook": {"path": 3}}', '{"hook": {"path": "/bin/other"}}'])
 def test_another_hook(text: str) -> None:
     assert not settings.is_hook(text)
+
+
+SECRETS = """
+version = 2
+[plugins.'io.containerd.grpc.v1.cri'.registry.configs.'registry.example'.auth]
+password = 'hunter2'
+[plugins.'io.containerd.grpc.v1.cri']
+enable_cdi = true
+[crio.runtime]
+default_env = ['TOKEN=hunter2']
+default_runtime = 'nvidia'
+[containers]
+env = ['PASSWORD=hunter2']
+[engine]
+env = ['https_proxy=http://me:hunter2@proxy']
+runtime = 'crun'
+"""
+
+
+def test_a_capture_has_what_is_judged_and_no_password() -> None:
+    """And what is judged is the same."""
+    whole = (SECRETS + runtime("io.containerd.grpc.v1.cri", number=None)).encode("utf-8")
+    kept = engine_kept.kept(Reading(whole), "/etc/containerd/config.toml").value
+    assert kept is not None
+    assert b"hunter2" not in kept
+    bare = ContainerEngine("any", "/usr/bin/any")
+    for parse in (settings.containerd, settings.crio, settings.podman):
+        assert parse(bare, [load(kept)]) == parse(bare, [load(whole)])
+    assert settings.containerd(bare, [load(kept)]).runtimes == ("nvidia",)
+
+
+def test_a_file_that_is_not_understood_is_unknown_in_a_capture_too() -> None:
+    kept = engine_kept.kept(Reading(b"[engine\npassword = 'hunter2'\n"), "/etc/containers/containers.conf")
+    assert (kept.error or "").startswith("/etc/containers/containers.conf: ")
+    assert "hunter2" not in (kept.error or "")
+
+
+@pytest.mark.parametrize("reading", [Reading(None), Reading.unknown("it could not be read")])
+def test_a_file_that_is_not_there_stays_so(reading: Reading[bytes]) -> None:
+    assert engine_kept.kept(reading, "/etc/crio/crio.conf") == reading
