@@ -460,20 +460,28 @@ class DockerClients:
 
 
 @dataclasses.dataclass(frozen=True)
+class Mounted:
+    """On what a directory lies. ``device`` is a word where the file system is on none, as ``tmpfs``."""
+
+    point: str
+    file_system: str
+    device: str
+
+
+@dataclasses.dataclass(frozen=True)
 class DockerRoot:
     """Where Docker keeps its data: as the daemon says, or as daemon.json does where none answers.
 
-    ``directory`` is what stands behind links; ``mount_point``, ``file_system`` and ``device`` say on what it lies.
-    ``wanted`` is the directory behind the wanted data-root, "" where none is wanted. Where it is another one, ``moves``
-    is true, and ``left`` counts what the present one holds (containers, images, volumes).
+    ``directory`` is what stands behind links, and ``on`` what it lies on. ``wanted`` is the directory behind the wanted
+    data-root, "" where none is wanted, and ``wanted_on`` what that lies on. Where it is another one, ``moves`` is true,
+    and ``left`` counts what the present one holds (containers, images, volumes).
     """
 
     path: str
     directory: str
-    mount_point: str
-    file_system: str
-    device: str
+    on: Mounted
     wanted: str = ""
+    wanted_on: t.Optional[Mounted] = None
     moves: bool = False
     left: t.Dict[str, int] = dataclasses.field(default_factory=dict)
 

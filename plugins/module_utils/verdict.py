@@ -27,6 +27,9 @@ _OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvs
 #: Checks of what was on the node before us: what of it only a person can mend needs no wanted state to be seen.
 _OF_BEFORE = ("container_runtime.daemon_config", "container_runtime.daemon", "container_runtime.toolkit_config")
 
+#: Where Docker's data shall be: a place that a reboot empties is said before anything is put there.
+_OF_WISHES = ("container_runtime.data_root",)
+
 #: What must be right before a role may begin, in whatever layer it stands.
 _PRECONDITIONS = (
     *_WITHOUT_DESIRED,
@@ -35,6 +38,7 @@ _PRECONDITIONS = (
     "host_driver.kernel",
     *_OF_BUNDLE,
     *_OF_BEFORE,
+    *_OF_WISHES,
 )
 
 #: What their failed findings say is no gap in the proof.

@@ -45,6 +45,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Library,
     MemoryState,
     ModuleOnDisk,
+    Mounted,
     Package,
     PciDevice,
     Platform,
@@ -451,7 +452,8 @@ def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:
 
 def _docker_root(want: Desired) -> DockerRoot:
     wanted = want.daemon.get("data-root", "")
-    return DockerRoot(wanted or "/var/lib/docker", wanted or "/var/lib/docker", "/", "ext4", "/dev/sda1", wanted)
+    path, disk = wanted or "/var/lib/docker", Mounted("/", "ext4", "/dev/sda1")
+    return DockerRoot(path, path, disk, wanted, disk if wanted else None)
 
 
 def _units(want: Desired) -> t.Dict[str, Unit]:
