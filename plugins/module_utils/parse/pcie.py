@@ -10,15 +10,16 @@ import typing as t
 
 from .text import integer
 
-_GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}
+#: By the speed of one lane in GT/s.
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
 #: No link has more lanes.
 _MOST_LANES = 32
 
 
 def generation(text: str) -> t.Optional[int]:
-    speed = re.match(r"^([0-9.]{1,6}) GT/s", text.strip())
-    return _GENERATIONS.get(speed.group(1)) if speed else None
+    speed = re.match(r"^([0-9]{1,3}(?:\.[0-9])?) GT/s", text.strip())
+    return _GENERATIONS.get(float(speed.group(1))) if speed else None
 
 
 def lanes(text: str) -> t.Optional[int]:
