@@ -73,8 +73,7 @@ def _no_instance(gpu: str, evidence: Evidence) -> Finding:
         cause="MIG of GPU %s is on and has no instance: nvidia-smi lists the GPU, and CUDA finds none." % gpu,
         fix="Create the instances that this node shall have (nvidia-smi mig -i %s -cgi PROFILE -C, or "
         "nvidia-mig-parted apply), then systemctl restart nvidia-cdi-refresh.service; or switch MIG off "
-        "(nvidia-smi -i %s -mig 0)."
-        % (gpu, gpu),
+        "(nvidia-smi -i %s -mig 0)." % (gpu, gpu),
         repair="manual",
     )
 
