@@ -183,8 +183,9 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
     blamed = _nodes_to_blame(desired, evidence)
     if blamed:
         return [skipped("CUDA failed (%s), and cannot be judged before %s" % (actual, blamed))]
-    if any(finding.status == "fail" for finding in gpu_modes.mig(desired, evidence, expected_gpus)):
-        return [skipped("CUDA failed (%s): see host_driver.mig" % actual)]
+    for check, id_of in ((gpu_modes.mig, "host_driver.mig"), (gpu_modes.fabric, "host_driver.fabric")):
+        if any(f.status == "fail" and f.required for f in check(desired, evidence, expected_gpus)):
+            return [skipped("CUDA failed (%s): see %s" % (actual, id_of))]
     if answer.code == 0:
         cause, fix, repair = "CUDA sees another number of GPUs than declared.", tools.CUDA_ERRORS[100][1], "manual"
     else:

@@ -79,6 +79,8 @@ def state(nvml: t.Any, index: int, handle: t.Any) -> None:
             say(state=index, of=name, error=str(error), code=error.value)
         except AttributeError as error:  # this nvidia-ml-py is older than the question
             say(state=index, of=name, error=str(error), code=NO_FUNCTION)
+        except Exception as error:  # of this one question; the others still have answers
+            say(state=index, of=name, error="%s: %s" % (type(error).__name__, error))
 
 
 def mig_devices(nvml: t.Any, handle: t.Any) -> t.List[t.List[int]]:
