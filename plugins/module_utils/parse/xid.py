@@ -82,7 +82,7 @@ def parse(lines: t.Iterable[str]) -> Reading[t.Tuple[Xid, ...]]:
     """In the order of the log. A line that begins like one and is not understood is left out, as other lines are."""
     found: t.List[Xid] = []
     for line in lines:
-        match = _LINE.search(line)
+        match = _LINE.search(line) if "Xid" in line else None
         address = pci_address(match.group(1) + ".0") if match else None
         if match is None or address is None:
             continue
