@@ -549,20 +549,28 @@ class DockerClients:
 
 
 @dataclasses.dataclass(frozen=True)
+class Mounted:
+    """On what a directory lies. ``device`` is a word where the file system is on none, as ``tmpfs``."""
+
+    point: str
+    file_system: str
+    device: str
+
+
+@dataclasses.dataclass(frozen=True)
 class DockerRoot:
     """Where Docker keeps its data: as the daemon says, or as daemon.json does where none answers.
 
-    ``directory`` is what stands behind links; ``mount_point``, ``file_system`` and ``device`` say on what it lies.
-    ``wanted`` is the directory behind the wanted data-root, "" where none is wanted. Where it is another one, ``moves``
-    is true, and ``left`` counts what the present one holds (containers, images, volumes).
+    ``directory`` is what stands behind links, and ``on`` what it lies on. ``wanted`` is the directory behind the wanted
+    data-root, "" where none is wanted, and ``wanted_on`` what that lies on. Where it is another one, ``moves`` is true,
+    and ``left`` counts what the present one holds (containers, images, volumes).
     """
 
     path: str
     directory: str
-    mount_point: str
-    file_system: str
-    device: str
+    on: Mounted
     wanted: str = ""
+    wanted_on: t.Optional[Mounted] = None
     moves: bool = False
     left: t.Dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -754,6 +762,7 @@ class Finding:
 
     ``id`` is ``<layer>.<check>``; ``entity`` what it is about (a package, a path, a GPU) or "" for the node;
     ``cause`` and ``fix`` are sentences for people; ``repair`` is one of REPAIRS and set when status is ``fail``.
+    ``waived``: until when it does not stand in the way of golden, and why; "" where it does, or never would.
     """
 
     id: str
@@ -766,6 +775,12 @@ class Finding:
     fix: str = ""
     required: bool = True
     repair: str = ""
+    waived: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where the documentation tells more of this check, from the root of the collection."""
+        return "docs/checks/%s.md" % self.id
 
     @property
     def words(self) -> str:

@@ -41,6 +41,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     KeptPackages,
     Library,
     ModuleOnDisk,
+    Mounted,
     Package,
     PciDevice,
     PcieLink,
@@ -69,6 +70,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
     "golden": {
         "golden_expected_gpus": 1,
         "golden_container_injections": ["runtime", "cdi"],
+        "golden_waivers": [],
         "golden_look_timeout": 60,
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
@@ -468,7 +470,8 @@ def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:
 
 def _docker_root(want: Desired) -> DockerRoot:
     wanted = want.daemon.get("data-root", "")
-    return DockerRoot(wanted or "/var/lib/docker", wanted or "/var/lib/docker", "/", "ext4", "/dev/sda1", wanted)
+    path, disk = wanted or "/var/lib/docker", Mounted("/", "ext4", "/dev/sda1")
+    return DockerRoot(path, path, disk, wanted, disk if wanted else None)
 
 
 def _units(want: Desired) -> t.Dict[str, Unit]:
