@@ -74,7 +74,8 @@ def _of_gpu(
         return
     elsewhere = _said_elsewhere(gpu, grave or contained, state, desired, evidence)
     if elsewhere:
-        yield skipped("%s: see %s" % (sequence, elsewhere), gpu)
+        # Not required: that one is, and where it is waived this must not stand in its place.
+        yield dataclasses.replace(skipped("%s: see %s" % (sequence, elsewhere), gpu), required=False)
     elif grave or asked:
         yield _fault(gpu, grave, asked, sequence, state)
     elif contained:
