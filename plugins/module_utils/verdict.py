@@ -43,6 +43,9 @@ _PRECONDITIONS = (
     *_OF_WISHES,
 )
 
+#: What their failed findings say is no gap in the proof.
+_ADVICE = frozenset(check.id for check in CHECKS if check.advice)
+
 _NOTHING = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
 
 #: On WSL there is no GPU on PCI and no driver of its own; host_driver.kernel says so.
@@ -146,11 +149,18 @@ def conclude(findings: t.Sequence[Finding]) -> Verdict:
         golden=golden,
         first_broken=min((f.layer for f in broken), key=LAYERS.index) if broken else None,
         findings=tuple(findings),
-        not_proven=tuple(dict.fromkeys(_unproven(f) for f in findings if not f.required and f.status in _BROKEN)),
+        not_proven=tuple(dict.fromkeys(_said(f) for f in findings if _unproven(f))),
     )
 
 
-def _unproven(finding: Finding) -> str:
+def _unproven(finding: Finding) -> bool:
+    """What is not known always is. A busy disk and the limits of somebody's container are not: they are told apart."""
+    if finding.required or finding.status not in _BROKEN:
+        return False
+    return finding.status == "unknown" or finding.id not in _ADVICE
+
+
+def _said(finding: Finding) -> str:
     said = finding.cause or finding.actual
     return "%s: %s%s" % (finding.id, said, " (%s)" % finding.waived if finding.waived else "")
 

@@ -21,7 +21,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Boot,
     BootDefault,
     CdiSpec,
+    ContainerEngine,
     ContainerLook,
+    ControlGroups,
+    CpuFrequency,
+    CpuTimes,
     CudaInit,
     Desired,
     DeviceNode,
@@ -30,6 +34,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DockerEngine,
     DockerRoot,
     DriverLoaded,
+    Engines,
     Evidence,
     Fabric,
     FileState,
@@ -37,9 +42,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     GpuMode,
     GpuState,
     GpuTool,
+    HostLoad,
     Initramfs,
     KeptPackages,
     Library,
+    MemoryState,
     ModuleOnDisk,
     Mounted,
     Package,
@@ -53,6 +60,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     SecureBoot,
     SELinux,
     SocketListener,
+    Stall,
     Unit,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
@@ -301,6 +309,17 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         running_containers=Reading(()),
         pci_slots=Reading({address(index): PciSlot(LINK, index // 4) for index in range(count)}),
         numa_nodes=Reading(2),
+        load=Reading(load()),
+        limits=Reading(()),
+        cgroups=Reading(
+            ControlGroups("2", ("cpu", "cpuset", "io", "memory", "pids"), Reading(("cpu", "memory", "pids")))
+        ),
+        engines=Reading(
+            Engines(
+                (ContainerEngine("docker", "/usr/bin/dockerd"), ContainerEngine("containerd", "/usr/bin/containerd")),
+                rootless=Reading({}),
+            )
+        ),
     )
     return full if scope == "full" else cheap(full)
 
@@ -377,6 +396,23 @@ def cheap(full: Evidence) -> Evidence:
         "mark",
     )
     return Evidence(full.collected_at, full.host, "fact", **{name: getattr(full, name) for name in read})
+
+
+def load(**fields: t.Any) -> HostLoad:
+    """Of a machine with two NUMA nodes of four CPUs each, on which nothing waits; fields are plain values."""
+    still = Stall((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    plain: t.Dict[str, t.Any] = {
+        "stalls": {"cpu": still, "memory": still, "io": still},
+        "load": (1.0, 1.0, 1.0),
+        "times": CpuTimes(iowait=0.1, steal=0.0),
+        "memory": MemoryState(64 << 20, 48 << 20, 0, 0, 0, 60),
+        "frequency": CpuFrequency("intel_pstate", {"performance": 8}),
+        "online": tuple(range(8)),
+        "isolated": (),
+        "numa": {"0": (0, 1, 2, 3), "1": (4, 5, 6, 7)},
+        **fields,
+    }
+    return HostLoad(**{name: Reading(value) for name, value in plain.items()})
 
 
 def known(of: Evidence, **fields: t.Any) -> Evidence:
