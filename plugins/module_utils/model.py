@@ -297,10 +297,98 @@ class DeviceNode:
 
 
 @dataclasses.dataclass(frozen=True)
+class GpuMode:
+    """A mode that takes effect at the GPU's next reset: ``pending`` is what it will be then."""
+
+    current: bool
+    pending: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class RemappedRows:
+    """Rows of the GPU's memory that spare rows stand in for, by the kind of error that led to it.
+
+    ``pending``: one more waits for a reset; ``failed``: there was no spare row left for one.
+    """
+
+    correctable: int
+    uncorrectable: int
+    pending: bool
+    failed: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class PcieLink:
+    """Generation and lanes of a link, now and at best; None where they are not told. Both may drop while it is idle."""
+
+    generation: t.Optional[int] = None
+    max_generation: t.Optional[int] = None
+    width: t.Optional[int] = None
+    max_width: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PciSlot:
+    """What sysfs says of a GPU's place. ``numa_node`` is -1 where the firmware does not tell, None without a file."""
+
+    link: PcieLink
+    numa_node: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Fabric:
+    """How far the GPU is registered with the NVLink fabric, as NVML numbers it.
+
+    ``state``: 0 it has none, 1 not started, 2 in progress, 3 completed; ``status`` is then an NVML error code.
+    ``health`` is a mask of small fields, ``summary`` 1 healthy, 2 unhealthy, 3 limited; both are 0 where not told.
+    """
+
+    state: int
+    status: int = 0
+    health: int = 0
+    summary: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class GpuProcess:
+    """A program that computes on a GPU. ``name`` is the program's alone, never its arguments; ``memory`` in bytes."""
+
+    pid: int
+    name: t.Optional[str] = None
+    memory: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class GpuState:
+    """What one GPU says of itself through NVML. A value of None: this driver or this GPU does not have such a thing.
+
+    MIG instances are counted by the devices that a program can use: one without a compute instance is none.
+    ``ecc_volatile`` counts uncorrected errors since the driver was loaded, ``ecc_aggregate`` those of the GPU's life.
+    ``clock_events`` are bits (``parse.gpu_state.CLOCK_EVENTS``), ``recovery`` is the number of an action (0: none).
+    """
+
+    mig: Reading[GpuMode] = NOT_READ
+    gpu_instances: Reading[int] = NOT_READ
+    compute_instances: Reading[int] = NOT_READ
+    ecc: Reading[GpuMode] = NOT_READ
+    ecc_volatile: Reading[int] = NOT_READ
+    ecc_aggregate: Reading[int] = NOT_READ
+    remapped: Reading[RemappedRows] = NOT_READ
+    retired_pending: Reading[bool] = NOT_READ  # pages of GPUs before Ampere
+    recovery: Reading[int] = NOT_READ
+    fabric: Reading[Fabric] = NOT_READ
+    clock_events: Reading[int] = NOT_READ
+    persistence: Reading[bool] = NOT_READ
+    pcie: Reading[PcieLink] = NOT_READ
+    utilization: Reading[int] = NOT_READ  # percent
+    processes: Reading[t.Tuple[GpuProcess, ...]] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
 class Gpu:
     """One GPU as a tool reports it. ``error`` says why this GPU could not be asked (lost, not initialised).
 
-    ``warning`` is what the tool says of a GPU that answers all the same.
+    ``warning`` is what the tool says of a GPU that answers all the same. ``state`` is None where it was not asked for.
     """
 
     index: int
@@ -309,6 +397,7 @@ class Gpu:
     pci_address: t.Optional[str] = None
     error: t.Optional[str] = None
     warning: t.Optional[str] = None
+    state: t.Optional[GpuState] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -798,6 +887,8 @@ class Evidence:
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
     dev_char: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # node: what its link in /dev/char leads to
     running_containers: Reading[t.Tuple[RunningContainer, ...]] = NOT_READ  # None where Docker is not installed
+    pci_slots: Reading[t.Dict[str, PciSlot]] = NOT_READ  # by address, of the GPUs of this node
+    numa_nodes: Reading[int] = NOT_READ  # how many the machine has
     load: Reading[HostLoad] = NOT_READ
     limits: Reading[t.Tuple[ContainerLimits, ...]] = NOT_READ  # of running containers with GPUs; None without Docker
     cgroups: Reading[ControlGroups] = NOT_READ

@@ -148,7 +148,12 @@ evidence:
       description: Reading of what nvidia-smi says, with an error for each GPU that it cannot ask.
       type: dict
     nvml:
-      description: Reading of what NVML says through nvidia-ml-py.
+      description:
+        - Reading of what NVML says through nvidia-ml-py.
+        - C(state) of each GPU has a reading for each question about it (MIG, ECC, remapped rows, retired pages, the
+          recovery action, the NVLink fabric, reasons for lower clocks, persistence mode, PCIe link, use, processes). A
+          value of null then means that this driver or GPU does not have such a thing.
+        - Of a process only the name of its program is read, never its arguments.
       type: dict
     cuda:
       description: Reading of cuInit and the device count, and of the libcuda that was used.
@@ -248,6 +253,19 @@ evidence:
         Reading of the running containers that have files or device nodes of the driver, with the driver's version that
         they hold and what systemd lets them open.
       type: dict
+    pci_slots:
+      description: Reading of the PCIe link of each GPU, now and at best, and of its NUMA node, by PCI address.
+      type: dict
+      sample:
+        error: null
+        value:
+          "0000:17:00.0":
+            link: {"generation": 4, "max_generation": 4, "max_width": 16, "width": 16}
+            numa_node: 0
+    numa_nodes:
+      description: Reading of how many NUMA nodes the machine has.
+      type: dict
+      sample: {"error": null, "value": 2}
     load:
       description: >-
         Reading of what can make a healthy node slow, each part a reading of its own. How long work waited for CPUs,

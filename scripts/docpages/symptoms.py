@@ -187,7 +187,7 @@ SYMPTOMS: t.Dict[str, Symptom] = {
     "fabric": Symptom(
         "CUDA error 802 on nodes with NVSwitch (HGX, DGX)",
         ("Error 802: system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY"),
-        waits=("hardware.fabric", "host_driver.fabric_state"),
+        waits=("host_driver.fabric",),
     ),
     "slow_start": Symptom(
         "The first CUDA call, or the start of a container with GPUs, takes many seconds",

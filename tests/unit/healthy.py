@@ -36,8 +36,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DriverLoaded,
     Engines,
     Evidence,
+    Fabric,
     FileState,
     Gpu,
+    GpuMode,
+    GpuState,
     GpuTool,
     HostLoad,
     Initramfs,
@@ -48,8 +51,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Mounted,
     Package,
     PciDevice,
+    PcieLink,
+    PciSlot,
     Platform,
     Reading,
+    RemappedRows,
     Request,
     SecureBoot,
     SELinux,
@@ -251,7 +257,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         device_majors=Reading({"nvidia": 195, "nvidia-uvm": UVM_MAJOR}),
         groups=Reading({"root": (0, ()), "video": (44, ("alice", "bob"))}),
         smi=Reading(tool),
-        nvml=Reading(tool),
+        nvml=Reading(with_states(tool, nvlink=profile == "h100x8")),
         cuda=Reading(cuda),
         units=Reading(_units(want)),
         docker=Reading(
@@ -301,6 +307,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         fabric_mismatch=Reading(None),
         dev_char=Reading({node.path: node.path for node in nodes}),
         running_containers=Reading(()),
+        pci_slots=Reading({address(index): PciSlot(LINK, index // 4) for index in range(count)}),
+        numa_nodes=Reading(2),
         load=Reading(load()),
         limits=Reading(()),
         cgroups=Reading(
@@ -314,6 +322,51 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         ),
     )
     return full if scope == "full" else cheap(full)
+
+
+LINK = PcieLink(generation=4, max_generation=4, width=16, max_width=16)
+
+
+def state(nvlink: bool = False, **fields: t.Any) -> GpuState:
+    """What a GPU says that has nothing to complain of: values, or readings where one is not known."""
+    values: t.Dict[str, t.Any] = {
+        "mig": GpuMode(False, False) if nvlink else None,
+        "gpu_instances": 0 if nvlink else None,
+        "compute_instances": 0 if nvlink else None,
+        "ecc": GpuMode(True, True),
+        "ecc_volatile": 0,
+        "ecc_aggregate": 0,
+        "remapped": RemappedRows(0, 0, pending=False, failed=False),
+        "retired_pending": None,
+        "recovery": 0,
+        "fabric": Fabric(3, 0, 2, 1) if nvlink else Fabric(0),
+        "clock_events": 1,
+        "persistence": True,
+        "pcie": LINK,
+        "utilization": 0,
+        "processes": (),
+        **fields,
+    }
+    return GpuState(**{name: one if isinstance(one, Reading) else Reading(one) for name, one in values.items()})
+
+
+def with_states(tool: GpuTool, nvlink: bool = False) -> GpuTool:
+    """As NVML tells it, which is asked for the state of each GPU; nvidia-smi is not."""
+    return dataclasses.replace(tool, gpus=tuple(dataclasses.replace(gpu, state=state(nvlink)) for gpu in tool.gpus))
+
+
+def of_gpu(of: Evidence, index: int = 0, **fields: t.Any) -> Evidence:
+    """The evidence with another state of one GPU: ``of_gpu(evidence, recovery=1)``."""
+    tool = of.nvml.value
+    assert tool is not None
+    changed = {name: value if isinstance(value, Reading) else Reading(value) for name, value in fields.items()}
+    gpus = tuple(
+        dataclasses.replace(gpu, state=dataclasses.replace(gpu.state or GpuState(), **changed))
+        if gpu.index == index
+        else gpu
+        for gpu in tool.gpus
+    )
+    return known(of, nvml=dataclasses.replace(tool, gpus=gpus))
 
 
 def cheap(full: Evidence) -> Evidence:

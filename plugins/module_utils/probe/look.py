@@ -28,6 +28,7 @@ from . import (
     kernel,
     nodes,
     packages,
+    pci_link,
     pressure,
     requests,
     running,
@@ -132,6 +133,8 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping
         jobs["boot_default"] = lambda: boot_default.boot_default(host)
         jobs["command_line"] = lambda: boot_default.command_line(host)
         jobs["modprobe"] = lambda: kernel.modprobe(host)
+        jobs["pci_slots"] = lambda: pci_link.slots(host, read["pci"])
+        jobs["numa_nodes"] = lambda: pci_link.numa_nodes(host)
         jobs["apparmor"] = lambda: kernel.apparmor(host)
         jobs["selinux"] = lambda: security.selinux(host)
         jobs["load"] = lambda: pressure.load(host)

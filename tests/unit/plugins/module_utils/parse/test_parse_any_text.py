@@ -38,6 +38,8 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     mokutil,
     mountinfo,
     nvidia_smi,
+    nvidia_smi_banner,
+    nvidia_smi_xml,
     nvml,
     os_release,
     pressure,
@@ -45,6 +47,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     running_containers,
     systemctl_show,
     toolkit_config,
+    xid,
 )
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
@@ -80,6 +83,9 @@ PARSERS: t.Dict[str, Parser] = {
     "nvidia_smi.query": lambda s, rc: nvidia_smi.query(s, s[:40], rc),
     "nvidia_smi.listing": lambda s, rc: nvidia_smi.listing(s, "", rc),
     "nvidia_smi.banner": lambda s, rc: nvidia_smi.banner(s, "", rc),
+    "nvidia_smi_banner": lambda s, rc: nvidia_smi_banner.parse(s, "", rc),
+    "nvidia_smi_xml": lambda s, rc: nvidia_smi_xml.parse(s),
+    "xid": lambda s, rc: xid.parse(s.splitlines()),
     "proc_nvidia.loaded": lambda s, rc: proc_nvidia.loaded(s, s[:12] or None),
     "proc_nvidia.params": lambda s, rc: proc_nvidia.params(s),
     "modinfo": lambda s, rc: modinfo.parse(s, s, rc, "6.12"),
@@ -138,6 +144,11 @@ PARSERS: t.Dict[str, Parser] = {
 SEEDS = [
     *(path.read_text(encoding="utf-8")[:6000] for path in sorted(fixtures.FOLDER.iterdir()) if path.suffix != ".md"),
     '{"driver": "580.159.03", "cuda": 13000, "count": 1}\n{"asking": 0}\n{"gpu": {"index": 0, "pci": "0:1:2.3"}}\n',
+    '{"count": 1}\n{"gpu": {"index": 0}}\n{"state": 0, "of": "mig", "value": [0, 1]}\n'
+    '{"state": 0, "of": "pcie", "error": "x"}\n',
+    '{"state": 0, "of": "processes", "value": [{"pid": 1, "name": "a", "memory": null}]}\n'
+    '{"state": 0, "of": "fabric"}\n',
+    "NVRM: Xid (PCI:0000:17:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)\n",
     '{"modules": ["nouveau.ko"], "modprobe": {"a": "b"}, "nvidia": {"a": "1.2", "b": null}}\n',
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build\n",
     "Character devices:\n195 nvidia\n\nBlock devices:\n",

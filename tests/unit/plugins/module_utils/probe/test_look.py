@@ -18,6 +18,8 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     FabricMismatch,
     Gpu,
     GpuTool,
+    PcieLink,
+    PciSlot,
     Reading,
     SecureBoot,
     to_plain,
@@ -72,6 +74,8 @@ def test_a_healthy_node_is_read_whole():
     assert evidence.device_majors.value["nvidia"] == 195
     assert evidence.dev_char.value == {node.path: node.path for node in evidence.device_nodes.value}
     assert evidence.running_containers.value == ()
+    assert evidence.pci_slots.value == {GPU.pci_address: PciSlot(PcieLink(4, 4, 16, 16), 0)}
+    assert evidence.numa_nodes.value == 1
     assert evidence.reloads == {}
     assert evidence.groups.value["video"] == (44, ())
     assert evidence.smi.value == evidence.nvml.value == GpuTool("580.159.03", "13.0", (GPU,))
@@ -169,6 +173,9 @@ BROKEN_PATHS = [
     ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/vendor"),
     ("pci", "links", "/sys/bus/pci/devices/0000:17:00.0/driver"),
     ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/config"),
+    ("pci_slots", "files", "/sys/bus/pci/devices/0000:17:00.0/current_link_width"),
+    ("pci_slots", "files", "/sys/bus/pci/devices/0000:17:00.0/numa_node"),
+    ("numa_nodes", "dirs", "/sys/devices/system/node"),
     ("secure_boot", "stats", "/sys/firmware/efi"),
     ("apparmor", "files", "/sys/module/apparmor/parameters/enabled"),
     ("apparmor", "files", "/sys/kernel/security/lsm"),
@@ -315,8 +322,8 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert not_read == {
         "apparmor", "boot_default", "cgroups", "command_line", "cuda", "dkms", "docker", "docker_clients",
         "docker_root", "docker_socket", "engines", "fabric_mismatch", "image_digests", "kernel_log",
-        "libraries", "limits", "load", "modprobe", "module_on_disk", "module_to_boot", "nvml",
-        "running_containers", "secure_boot", "selinux", "smi", "units",
+        "libraries", "limits", "load", "modprobe", "module_on_disk", "module_to_boot", "numa_nodes",
+        "nvml", "pci_slots", "running_containers", "secure_boot", "selinux", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
