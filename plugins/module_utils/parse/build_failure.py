@@ -13,8 +13,15 @@ from . import dkms_log
 #: "DKMS make.log for nvidia-580.159.03 for kernel 6.12.57+deb13-amd64 (x86_64)"; DKMS 3.1 has its version in between.
 _HEADER = re.compile(r"^DKMS (?:\([^)\n]{1,40}\) )?make\.log for \S+ for kernel (\S+)", re.MULTILINE)
 
-#: What is said of a log that names no reason.
+#: A file that only headers have which were never prepared, in the words of each compiler, and NVIDIA's own check.
+_HEADERS = re.compile(
+    r"(?:fatal )?error: '?(?:\S*/)?(?:generated/autoconf|linux/autoconf|generated/uapi/linux/version)\.h'?"
+    r"(?: file not found|: No such file)|The Module\.symvers file is missing"
+)
+
+#: What is said of a log that names no reason, and of one whose headers are at fault.
 _UNTOLD = dkms_log.reason("").cause
+_OF_HEADERS = dkms_log.reason("include/generated/autoconf.h or include/config/auto.conf are missing")
 
 
 def parse(log: str, path: str, proc_version: str = "") -> BuildFailure:
@@ -23,5 +30,7 @@ def parse(log: str, path: str, proc_version: str = "") -> BuildFailure:
     kernel = header.group(1) if header else ""
     about = proc_version if proc_version.startswith("Linux version %s " % kernel) else ""
     reason = dkms_log.reason(log, about)
+    if _HEADERS.search(log):
+        reason = reason._replace(cause=_OF_HEADERS.cause.partition(":")[0], fix=_OF_HEADERS.fix)
     cause = "" if reason.cause == _UNTOLD else reason.cause
     return BuildFailure(path=path, kernel=kernel, cause=cause, fix=reason.fix)

@@ -100,6 +100,7 @@ class Machine:
         self.answers: t.Dict[str, t.Dict[str, t.Any]] = {}
         self.units: t.Dict[str, t.Dict[str, str]] = {}
         self.packages: t.Dict[str, t.Tuple[str, bool]] = {}
+        self.statuses: t.Dict[str, str] = {}
         self.info: t.Dict[str, t.Any] = {}
         self.settings: t.Dict[str, t.Any] = json.loads(json.dumps(desired.daemon))
         self.containers: t.Dict[str, Container] = {}
@@ -254,7 +255,7 @@ class Machine:
             self._installed(axis)
 
     def _installed(self, axis: str) -> None:
-        for name, version in self.desired.lock[axis]["packages"].items():
+        for name, version in (self.desired.lock[axis] or {}).get("packages", {}).items():
             self.packages[name] = (version, True)
 
     def _driver(self) -> None:
@@ -430,7 +431,8 @@ class Machine:
         if name == "dpkg-query":
             rows = ["dpkg\tamd64\t1.22.22\tinstall\tok\tinstalled"]
             for package, (version, held) in sorted(self.packages.items()):
-                rows.append("%s\tamd64\t%s\t%s\tok\tinstalled" % (package, version, "hold" if held else "install"))
+                want, status = "hold" if held else "install", self.statuses.get(package, "installed")
+                rows.append("%s\tamd64\t%s\t%s\tok\t%s" % (package, version, want, status))
             return {"rc": 0, "stdout": "\n".join(rows) + "\n"}
         if name == "units":
             return {"rc": 0, "stdout": "\n".join(self._unit(unit) for unit in argv[4:])}

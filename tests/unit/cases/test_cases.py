@@ -24,7 +24,7 @@ ALL = cases.every()
 judged = functools.lru_cache(maxsize=None)(lambda name: cases.judged(next(one for one in ALL if one.name == name)))
 
 
-def each(chosen: t.Iterable[cases.Case] = ALL) -> t.Any:
+def each(what: str, chosen: t.Iterable[cases.Case] = ALL) -> t.Any:
     """A parameter for each case; one that needs what is not read yet must fail, and says so once it does not."""
     return pytest.mark.parametrize(
         "case",
@@ -32,7 +32,7 @@ def each(chosen: t.Iterable[cases.Case] = ALL) -> t.Any:
             pytest.param(
                 one,
                 id=one.name,
-                marks=pytest.mark.xfail(strict=True, reason=one.xfail) if one.xfail else (),
+                marks=pytest.mark.xfail(strict=True, reason=one.xfail) if one.xfail and what in one.xfail_of else (),
             )
             for one in chosen
         ],
@@ -53,14 +53,14 @@ def finding_of(case: cases.Case) -> Finding:
     return found[0]
 
 
-@each()
+@each("layer")
 def test_the_layer_is_named(case: cases.Case) -> None:
     found = judged(case.name).verdict
     broken = [(one.id, one.actual, one.cause) for one in found.broken]
     assert (found.golden, found.first_broken) == (case.expected.golden, case.expected.layer or None), broken
 
 
-@each([one for one in ALL if one.expected.check])
+@each("cause", [one for one in ALL if one.expected.check])
 def test_cause_and_action_are_named(case: cases.Case) -> None:
     finding = finding_of(case)
     for said in case.expected.says:
@@ -111,9 +111,14 @@ def test_a_key_without_a_mapping_is_refused() -> None:
 
 def test_every_mapping_is_used_and_every_context_has_its_reason() -> None:
     used = {key for case in ALL for key in (*case.input, *case.filled_in)}
-    assert set(mapping.MAPPING) | set(mapping.CONTEXT) == used
-    assert not set(mapping.MAPPING) & set(mapping.CONTEXT)
-    assert all(len(reason) > 10 for reason in mapping.CONTEXT.values())
+    tables: t.Tuple[t.Mapping[str, t.Any], ...] = (mapping.MAPPING, mapping.CONTEXT, mapping.WAITING)
+    assert sorted(key for table in tables for key in table) == sorted(used)
+    assert all(len(reason) > 10 for table in tables[1:] for reason in table.values())
+
+
+def test_only_a_case_that_waits_has_what_nobody_asks_for() -> None:
+    for case in ALL:
+        assert bool(case.xfail) == bool(set(mapping.WAITING) & set(case.input)), case.name
 
 
 def test_the_cases_are_whole() -> None:
