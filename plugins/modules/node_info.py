@@ -235,8 +235,8 @@ evidence:
       type: dict
     build_failure:
       description: >-
-        Reading of what stopped the last build of the lock's driver by DKMS, and for which kernel, from its log; null where
-        no build has failed.
+        Reading of what stopped the last build of the lock's driver by DKMS, and for which kernel, from its log; null
+        where no build has failed.
       type: dict
     docker_journal:
       description: >-

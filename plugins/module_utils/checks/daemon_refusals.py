@@ -38,7 +38,8 @@ _ROWS: t.Tuple[_Row, ...] = tuple(
         (
             r"directives? don't match any configuration option: ([\w, -]+)",
             "daemon.json has {0}, which this Docker does not know",
-            "Mend the name of the key in %s, or take the key out: it is of another version of Docker, or misspelt." % _FILE,
+            "Mend the name of the key in %s, or take the key out: it is of another version of Docker, or misspelt."
+            % _FILE,
             "manual",
         ),
         (
@@ -68,12 +69,13 @@ _ROWS: t.Tuple[_Row, ...] = tuple(
         (
             r"process with PID (\d+) is still running|pid file found, ensure docker is not running",
             "another dockerd runs already, or its /run/docker.pid was left behind",
-            "Look for it: pgrep -a dockerd. Stop the one that docker.service has not started; where there is none, remove"
-            " /run/docker.pid. Then: systemctl restart docker.",
+            "Look for it: pgrep -a dockerd. Stop the one that docker.service has not started; where there is none, "
+            "remove /run/docker.pid. Then: systemctl restart docker.",
             "manual",
         ),
         (
-            r"(failed to (?:dial|connect to) [^;]*containerd[^;]*|containerd[^;]*: (?:timeout|connection refused)[^;]*)",
+            r"(failed to (?:dial|connect to) [^;]*containerd[^;]*"
+            r"|containerd[^;]*: (?:timeout|connection refused)[^;]*)",
             "containerd does not answer it ({0})",
             "Look at journalctl -b -u containerd; then: systemctl restart containerd docker.",
             "manual",

@@ -12,7 +12,9 @@ from ..model import Reading
 from .text import without_secrets
 
 #: systemd's own lines say that it has ended, and not why.
-_SYSTEMD = re.compile(r"^(?:docker\.service: |(?:Starting|Started|Stopped|Stopping|Failed to start) |.*Scheduled restart )")
+_SYSTEMD = re.compile(
+    r"^(?:docker\.service: |(?:Starting|Started|Stopped|Stopping|Failed to start) |.*Scheduled restart )"
+)
 _LEVEL = re.compile(r"\blevel=(info|debug|warning)\b")
 _MESSAGE = re.compile(r'\bmsg="((?:[^"\\]|\\.)*)"')
 

@@ -14,9 +14,7 @@ from .host import Host
 FOLDER = "/var/lib/dkms"
 
 
-def failure(
-    host: Host, dkms: Reading[t.Tuple[DkmsModule, ...]], desired: t.Optional[Desired]
-) -> Reading[BuildFailure]:
+def failure(host: Host, dkms: Reading[t.Tuple[DkmsModule, ...]], desired: t.Optional[Desired]) -> Reading[BuildFailure]:
     """None where there is no such log: a build that came to its end puts its log beside the module.
 
     DKMS keeps one log of a version's last build, for whichever kernel that was; it says for which.

@@ -79,7 +79,7 @@ class Case:
         return " ".join(word for word in (self.id, self.variant) if word)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def every() -> t.Tuple[Case, ...]:
     """All cases of all kinds. A key that no field has is an error."""
     found: t.List[Case] = []
@@ -102,7 +102,7 @@ def desired(case: Case) -> Desired:
         return healthy.desired(of_lock=healthy.lock(**axes), **case.variables)
     if "version" in driver:
         version = driver["version"]
-        packages = {name: version + "-1" for name in ("libcuda1", "nvidia-kernel-open-dkms", "nvidia-smi")}
+        packages = dict.fromkeys(("libcuda1", "nvidia-kernel-open-dkms", "nvidia-smi"), version + "-1")
         axes["driver"] = {"packages": packages, **driver}
         axes.setdefault("fabric_manager", {"version": version, "packages": {"nvidia-fabricmanager": version + "-1"}})
     return healthy.desired(of_lock=healthy.lock(**axes), **case.variables)

@@ -243,8 +243,8 @@ class Machine:
             "/boot/vmlinuz-" + kernel: "a kernel",
             "/boot/initrd.img-" + kernel: "an initramfs",
             "/usr/sbin/update-initramfs": "#!/bin/sh\n",
-            "/boot/grub/grub.cfg": "set default=0\nmenuentry 'Debian GNU/Linux' {\n linux /boot/vmlinuz-%s root=/dev/sda1 ro"
-            " quiet\n initrd /boot/initrd.img-%s\n}\n" % (kernel, kernel),
+            "/boot/grub/grub.cfg": "set default=0\nmenuentry 'Debian GNU/Linux' {\n linux /boot/vmlinuz-%s"
+            " root=/dev/sda1 ro quiet\n initrd /boot/initrd.img-%s\n}\n" % (kernel, kernel),
         }.items():
             self.write(path, text)
         self.directories |= {"/dev", "/sys/module", "/lib/modules/%s" % kernel, "/var/lib/docker"}
@@ -364,7 +364,9 @@ class Machine:
         self.write("/etc/nvidia-container-runtime/config.toml", _toml(self.desired.toolkit))
         names = [name for index in range(len(self.gpus)) for name in (str(index), healthy.uuid(index))] + ["all"]
         mount = "%s/libcuda.so.%s" % (FOLDER, self.driver)
-        spec = '---\ncdiVersion: 0.7.0\nkind: nvidia.com/gpu\ncontainerEdits:\n  env:\n  - NVIDIA_VISIBLE_DEVICES=void\n'
+        spec = (
+            "---\ncdiVersion: 0.7.0\nkind: nvidia.com/gpu\ncontainerEdits:\n  env:\n  - NVIDIA_VISIBLE_DEVICES=void\n"
+        )
         spec += "  hooks:\n  - path: /usr/bin/nvidia-cdi-hook\n    hookName: createContainer\n"
         spec += "  mounts:\n  - hostPath: %s\n    containerPath: %s\ndevices:\n" % (mount, mount)
         spec += "".join('- name: "%s"\n  containerEdits:\n    deviceNodes:\n    - path: /dev/nvidia0\n' % one

@@ -266,8 +266,7 @@ def apt_mark_showhold(machine: Machine, text: str, case: Input) -> None:
     held = set(text.split())
     of_driver = set(machine.desired.lock["driver"]["packages"])
     machine.packages = {
-        name: (version, name in held if name in of_driver else was)
-        for name, (version, was) in machine.packages.items()
+        name: (version, name in held if name in of_driver else was) for name, (version, was) in machine.packages.items()
     }
 
 
@@ -582,6 +581,10 @@ def _mode(letters: str) -> int:
 
 def _cuda(text: str) -> t.Tuple[int, str]:
     found = re.search(r"Error (\d+)", text)
-    names = {802: "CUDA_ERROR_SYSTEM_NOT_READY", 999: "CUDA_ERROR_UNKNOWN", 804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"}
+    names = {
+        802: "CUDA_ERROR_SYSTEM_NOT_READY",
+        999: "CUDA_ERROR_UNKNOWN",
+        804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+    }
     code = int(found[1]) if found else 100
     return code, names.get(code, "CUDA_ERROR_NO_DEVICE")

@@ -22,7 +22,6 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import parse
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     apt_errors,
-    apt_rules,
     apt_sources,
     build_failure,
     cdi,
@@ -173,6 +172,7 @@ PARSERS: t.Dict[str, Parser] = {
 
 def raw(said: str) -> bytes:
     return said.encode("utf-8", "surrogatepass")
+
 
 #: Beginnings for the mutations: real output, and the form that our own children print.
 SEEDS = [

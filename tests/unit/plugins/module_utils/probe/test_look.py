@@ -313,7 +313,8 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
         "apparmor", "boot_default", "build_failure", "command_line", "cuda", "dkms", "docker", "docker_clients",
-        "docker_journal", "docker_root", "docker_socket", "fabric_mismatch", "image_digests", "kernel_log", "libraries", "modprobe", "module_on_disk",
+        "docker_journal", "docker_root", "docker_socket",
+        "fabric_mismatch", "image_digests", "kernel_log", "libraries", "modprobe", "module_on_disk",
         "module_to_boot", "nvml", "running_containers", "secure_boot", "selinux", "smi",
         "units",
     }  # fmt: skip
