@@ -462,6 +462,19 @@ class Initramfs:
 
 
 @dataclasses.dataclass(frozen=True)
+class BuildFailure:
+    """Why DKMS has not built the lock's driver, by the log ``path`` of the last build that failed.
+
+    ``kernel`` is the one that it was built for, and ``cause`` what stopped it; "" where the log does not say.
+    """
+
+    path: str
+    kernel: str
+    cause: str
+    fix: str
+
+
+@dataclasses.dataclass(frozen=True)
 class BootDefault:
     """What the boot loader starts when nobody chooses, read from ``config``.
 
@@ -884,6 +897,8 @@ class Evidence:
     selinux: Reading[SELinux] = NOT_READ
     module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
     dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
+    build_failure: Reading[BuildFailure] = NOT_READ  # None where no build of the lock's driver has failed
+    docker_journal: Reading[t.Tuple[str, ...]] = NOT_READ  # why dockerd ended, the last first; None where it answers
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
     dev_char: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # node: what its link in /dev/char leads to
     running_containers: Reading[t.Tuple[RunningContainer, ...]] = NOT_READ  # None where Docker is not installed

@@ -48,8 +48,9 @@ _ADVICE = frozenset(check.id for check in CHECKS if check.advice)
 
 _NOTHING = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
 
-#: On WSL there is no GPU on PCI and no driver of its own; host_driver.kernel says so.
-_NOT_ON_WSL = ("hardware", "packages")
+#: On WSL there is no GPU on PCI and no driver of its own. This check says so, and what the others would say of such a
+#: node would be its consequences: nvidia-smi speaks of a denial there.
+_OF_WSL = "host_driver.kernel"
 
 
 def run(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> Verdict:
@@ -168,8 +169,8 @@ def _said(finding: Finding) -> str:
 def judge(check: Check, desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.List[Finding]:
     """Ask one check. It is asked only when what it needs is known; unknown never passes."""
     platform = evidence.platform.value
-    if platform is not None and platform.wsl and check.layer in _NOT_ON_WSL:
-        return [_not_judged(check, "not judged: the node is WSL, see host_driver.kernel")]
+    if platform is not None and platform.wsl and check.id != _OF_WSL:
+        return [_not_judged(check, "not judged: the node is WSL, see %s" % _OF_WSL)]
     missing = [
         text for text in (_missing(evidence, field) for field in check.needs if field not in check.interprets) if text
     ]

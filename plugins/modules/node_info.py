@@ -238,6 +238,15 @@ evidence:
     dkms:
       description: Reading of the modules that DKMS knows, and how far each is built for which kernel.
       type: dict
+    build_failure:
+      description: >-
+        Reading of what stopped the last build of the lock's driver by DKMS, and for which kernel, from its log; null
+        where no build has failed.
+      type: dict
+    docker_journal:
+      description: >-
+        Reading of what dockerd said before it ended, the last first; asked where no engine answers, else null.
+      type: dict
     modprobe:
       description: Reading of the lines of modprobe.d that can keep nvidia's modules out, with file and line.
       type: dict

@@ -304,6 +304,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         requests=Reading(tuple(_requests(looks, gpus))),
         module_to_boot=Reading(module(driver)),
         dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
+        build_failure=Reading(None),
+        docker_journal=Reading(None),
         fabric_mismatch=Reading(None),
         dev_char=Reading({node.path: node.path for node in nodes}),
         running_containers=Reading(()),

@@ -17,10 +17,12 @@ from .. import docker_record
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
+    build_log,
     cgroups,
     container,
     container_limits,
     docker,
+    docker_journal,
     driver,
     engines,
     files,
@@ -81,7 +83,10 @@ def look(
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
     engine = read["docker"].value if "docker" in read else None
+    if "dkms" in read:
+        read["build_failure"] = build_log.failure(limited, read["dkms"], desired)
     if "docker" in read:
+        read["docker_journal"] = docker_journal.journal(limited, read["docker"])
         read["docker_root"] = docker.root(limited, read["docker"], read["docker_config"], desired)
     if "running_containers" in read:
         read["limits"] = container_limits.limits(limited, read["running_containers"])

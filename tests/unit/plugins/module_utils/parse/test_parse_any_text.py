@@ -1,17 +1,29 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No text makes a parser raise: a tool may be cut off, garbled or replaced, and the look goes on."""
+"""No text makes a parser raise: a tool may be cut off, garbled or replaced, and the look goes on.
+
+Every function of every parser is asked: one that is not fails a test, so that a new one comes in here.
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import random
+import sys
+import types
 import typing as t
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import parse
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import ContainerEngine, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
+    apt_errors,
+    apt_sources,
+    build_failure,
     cdi,
     cgroup_limits,
     cgroup_version,
@@ -21,10 +33,14 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     device_answers,
     devices,
     dkms,
+    dkms_log,
+    dkms_output,
     docker_clients,
     docker_info,
+    docker_journal,
     docker_socket,
     dpkg,
+    dpkg_errors,
     engine_kept,
     engine_settings,
     fabric_manager,
@@ -32,9 +48,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     grub,
     initramfs,
     json_lines,
+    kept_packages,
     kernel_log,
     ldconfig,
     modinfo,
+    modprobe_d,
     mokutil,
     mountinfo,
     nvidia_smi,
@@ -42,10 +60,13 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     nvidia_smi_xml,
     nvml,
     os_release,
+    own_holds,
+    pci,
     pressure,
     proc_nvidia,
     running_containers,
     systemctl_show,
+    text,
     toolkit_config,
     xid,
 )
@@ -55,13 +76,40 @@ RC = (0, 1, 18, 255, -9, None)
 Parser = t.Callable[[str, t.Optional[int]], Reading[t.Any]]
 
 
-def grub_default(text: str, block: str) -> Reading[t.Any]:
-    menu = grub.parse(text, grub.environment_block(block))
+def grub_default(said: str, block: str) -> Reading[t.Any]:
+    menu = grub.parse(said, grub.environment_block(block))
+    if menu.value:
+        grub.default_for(menu.value, "6.12")
     return grub.chosen(menu.value) if menu.value else menu
 
 
-def drivers_of(text: str) -> Reading[t.Any]:
-    mounts = mountinfo.parse(text)
+def sources_of(said: str, path: str) -> Reading[t.Any]:
+    """A value that is no reading must be a sensible one all the same: it is looked at by whoever asked."""
+    entries = apt_sources.parse(path, said, "amd64")
+    for entry in entries[:3]:
+        apt_sources.for_packages(said, entry)
+    return Reading((entries, apt_sources.switched_off(said, entries)))
+
+
+def small(said: str) -> Reading[t.Any]:
+    """The questions that several parsers ask."""
+    return Reading(
+        (
+            text.first_line(said),
+            text.last_line(said),
+            text.failure("tool", 1, said, said[9:]),
+            text.pci_address(said[:20]),
+            text.gpu_uuid(said[:40]),
+            text.integer(said[:20]),
+            text.colons(said[:20]),
+            text.without_secrets(said),
+            text.is_secret(said[:40]),
+        )
+    )
+
+
+def drivers_of(said: str) -> Reading[t.Any]:
+    mounts = mountinfo.parse(said)
     return (
         Reading((mountinfo.driver_versions(mounts.value), mountinfo.dev_is_own(mounts.value)))
         if mounts.value
@@ -138,7 +186,32 @@ PARSERS: t.Dict[str, Parser] = {
     "engine_kept": lambda s, rc: engine_kept.kept(Reading(s.encode("utf-8", "replace")), "/etc/crio/crio.conf"),
     "engine_settings.version": lambda s, rc: Reading((engine_settings.version(s), engine_settings.is_hook(s))),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
+    "apt_errors": lambda s, rc: Reading((apt_errors.explain(s), apt_errors.repositories(s), apt_errors.reason(s))),
+    "apt_errors.concerning": lambda s, rc: Reading(apt_errors.concerning(s, lambda name: "goldennode" in name)),
+    "apt_sources.list": lambda s, rc: sources_of(s, "/etc/apt/sources.list"),
+    "apt_sources.sources": lambda s, rc: sources_of(s, "/etc/apt/sources.list.d/x.sources"),
+    "build_failure": lambda s, rc: Reading(build_failure.parse(s, "make.log", s[:60])),
+    "dkms_log": lambda s, rc: Reading(dkms_log.reason(s, s[:60])),
+    "dkms_output": lambda s, rc: Reading(
+        (dkms_output.failed_builds(s), dkms_output.skipped_for_headers(s), dkms_output.refused_for_headers(s))
+    ),
+    "docker_journal": lambda s, rc: docker_journal.parse(s),
+    "dpkg.held": lambda s, rc: dpkg.held(s),
+    "dpkg_errors": lambda s, rc: Reading(dpkg_errors.explained(s)),
+    "kept_packages": lambda s, rc: kept_packages.parse(s),
+    "kept_packages.lock_packages": lambda s, rc: kept_packages.lock_packages(s, "previous.json"),
+    "modinfo.stands_for": lambda s, rc: Reading(modinfo.stands_for(s)),
+    "modprobe_d": lambda s, rc: Reading(tuple(modprobe_d.parse("/etc/modprobe.d/x.conf", s))),
+    "mokutil.variable": lambda s, rc: Reading(mokutil.variable(raw(s)[:6])),
+    "own_holds": lambda s, rc: Reading(own_holds.parse(s)),
+    "pci": lambda s, rc: Reading(pci.is_vgpu(raw(s)[: rc or 300])),
+    "text": lambda s, rc: small(s),
 }
+
+
+def raw(said: str) -> bytes:
+    return said.encode("utf-8", "surrogatepass")
+
 
 #: Beginnings for the mutations: real output, and the form that our own children print.
 SEEDS = [
@@ -192,8 +265,18 @@ PIECES = [
 ]
 
 
+def as_read(said: str, source: random.Random) -> str:
+    """Some bytes of it are others, and what is no UTF-8 any more is decoded as a host does, or as Python's own way."""
+    data = bytearray(said.encode("utf-8", "surrogatepass"))
+    for _change in range(min(len(data), source.randrange(1, 9))):
+        data[source.randrange(len(data))] = source.randrange(256)
+    return bytes(data).decode("utf-8", source.choice(("replace", "surrogateescape")))
+
+
 def mutated(source: random.Random) -> str:
     text = source.choice(SEEDS)
+    if source.randrange(4) == 0:
+        text = as_read(text, source)
     for _change in range(source.randrange(6)):
         at = source.randrange(len(text) + 1)
         change = source.randrange(4)
@@ -215,7 +298,50 @@ def test_any_text_gives_a_reading(name):
     source = random.Random("goldennode " + name)
     for _round in range(300):
         text = mutated(source)
-        reading = PARSERS[name](text, source.choice(RC))
-        assert isinstance(reading, Reading), text
-        assert reading.error != "", text
-        assert reading.value is None or reading.error is None, text
+        is_sound(PARSERS[name](text, source.choice(RC)), text)
+
+
+def is_sound(reading: Reading[t.Any], text: str) -> None:
+    assert isinstance(reading, Reading), text
+    assert reading.error != "", text
+    assert reading.value is None or reading.error is None, text
+
+
+#: What a runaway program prints until it is cut, in one line and in many.
+HUGE = ("x" * 400_000, "NVRM: a line\n" * 30_000, "{" * 400_000, ("\t" * 40 + "\n") * 9_000, "=" * 400_000)
+
+
+@pytest.mark.parametrize("name", sorted(PARSERS))
+def test_a_huge_text_gives_a_reading(name):
+    """A parser whose time goes with the square of the text hangs here."""
+    for said in HUGE:
+        is_sound(PARSERS[name](said, 0), said[:60])
+
+
+def functions() -> t.Dict[str, types.CodeType]:
+    """Every function of every module of ``parse`` that others may call, but those that write."""
+    found = {}
+    for module in pkgutil.iter_modules(parse.__path__):
+        whole = importlib.import_module("%s.%s" % (parse.__name__, module.name))
+        for name, member in inspect.getmembers(whole, inspect.isfunction):
+            if member.__module__ == whole.__name__ and not name.startswith("_") and name != "render":
+                found["%s.%s" % (module.name, name)] = member.__code__
+    return found
+
+
+def test_every_function_of_every_parser_is_asked():
+    called: t.Set[types.CodeType] = set()
+
+    def note(frame: types.FrameType, event: str, _argument: t.Any) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for ask in PARSERS.values():
+            for said in SEEDS:
+                ask(said, 0)
+    finally:
+        sys.setprofile(before)
+    assert sorted(name for name, code in functions().items() if code not in called) == []
