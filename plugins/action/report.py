@@ -113,7 +113,7 @@ def _read(path: str) -> results.Plain:
     try:
         return results_file.read(pathlib.Path(path))
     except results_file.ResultsError as error:
-        raise AnsibleActionFail("results: %s" % error) from error
+        raise AnsibleActionFail("results: %s" % error) from None  # said whole; Ansible would say the cause again
 
 
 def _write(option: str, path: str, content: bytes) -> None:
@@ -122,7 +122,7 @@ def _write(option: str, path: str, content: bytes) -> None:
     except OSError as error:
         raise AnsibleActionFail(
             "%s: %s cannot be written: %s. Name a file in a folder that is yours" % (option, path, error.strerror)
-        ) from error
+        ) from None
 
 
 def _node(row: Row) -> t.Dict[str, t.Any]:

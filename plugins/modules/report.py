@@ -16,7 +16,8 @@ description:
   - Prints a row for each node, with its GPUs, driver, toolkit, Docker, verdict, first broken layer and its fix, right
     to the terminal, and returns who is golden.
   - A host that failed or could not be reached has its row too. What is not known is shown as a question mark.
-  - Writes the same to files - one HTML page for people that needs nothing else, JSON for machines, JUnit for CI systems.
+  - Writes the same to files - one HTML page for people that needs nothing else, JSON for machines, JUnit for CI
+    systems.
   - Runs on the controller as an action plugin, once for all hosts.
 extends_documentation_fragment:
   - goldennode.gpu.attributes.looks
@@ -77,8 +78,8 @@ options:
     type: path
   html:
     description:
-      - A file on the controller that gets one page for people, with a matrix of nodes and layers, all findings, versions
-        and filters. It loads nothing, and is the same for the same results.
+      - A file on the controller that gets one page for people, with a matrix of nodes and layers, all findings,
+        versions and filters. It loads nothing, and is the same for the same results.
       - Only with O(hosts) or O(results), as are O(json) and O(junit).
     type: path
   json:

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Results as JUnit XML, for the systems that show tests: a suite for each node, a case for each finding.
 
-Controller only. A fail is a failure, an unknown is an error, a skip is skipped. What golden does not need is informational
-and fails no pipeline: it is a case that passes, with its words as output. The case ``verdict`` of each node says whether
-it is golden, so that a node without a look, or without a mark, is red as well.
+Controller only. A fail is a failure, an unknown is an error, a skip is skipped. What golden does not need is
+informational and fails no pipeline: it is a case that passes, with its words as output. The case ``verdict`` of each
+node says whether it is golden, so that a node without a look, or without a mark, is red as well.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
 import typing as t
 from xml.etree import ElementTree
@@ -36,8 +37,9 @@ def junit(found: Plain) -> bytes:
 
 def _suite(root: ElementTree.Element, name: str, one: Plain, generated_at: str) -> None:
     suite = ElementTree.SubElement(root, "testsuite", name=_clean(name))
-    # Without a zone, as the schema of JUnit has it; it is UTC.
-    suite.set("timestamp", _clean(one["collected_at"] or generated_at)[:19])
+    timestamp = _time(one["collected_at"]) or _time(generated_at)
+    if timestamp:
+        suite.set("timestamp", timestamp)
     properties = ElementTree.SubElement(suite, "properties")
     known = {**one["table"], "platform": one["platform"], "desired_digest": one["desired_digest"]}
     for key, value in sorted(known.items()):
@@ -87,6 +89,17 @@ def _case(suite: ElementTree.Element, name: str, finding: Plain) -> None:
 def _body(finding: Plain) -> str:
     lines = (("cause", finding["cause"]), ("wanted", finding["expected"]), ("found", finding["actual"]))
     return "\n".join("%s: %s" % (key, text) for key, text in (*lines, ("fix", finding["fix"])) if text)
+
+
+def _time(text: t.Optional[str]) -> t.Optional[str]:
+    """In UTC and without a zone, as the schema of JUnit has it; None for what is no time."""
+    try:
+        when = datetime.datetime.fromisoformat(text or "")
+        # One without a zone is ours, and in UTC already.
+        when = when.astimezone(datetime.timezone.utc) if when.tzinfo else when
+    except (ValueError, OverflowError):
+        return None
+    return when.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def _clean(text: t.Optional[str]) -> str:

@@ -1,7 +1,10 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the page of a pool shows, in which order: plain data for its template. Controller only; nothing is escaped here."""
+"""What the page of a pool shows, and in which order: plain data for its template. Nothing is escaped here.
+
+Controller only.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,9 @@ _MENDED_BY = {
     "manual": "a person",
 }
 _BROKEN = ("fail", "unknown")
+
+#: How the judge begins what it says of a check that it did not ask; the page says it once.
+_SKIPPED = "not judged: "
 
 #: The bar at the top is drawn on a grid of this width.
 _BAR = 1000
@@ -50,7 +56,9 @@ def natural(name: str) -> t.List[t.Tuple[int, int, str]]:
     """node2 before node10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
     digits = [part.lstrip("0") or "0" if part[0] in "0123456789" else "" for part in parts]
-    return [(0, len(number), number) if number else (1, 0, part) for number, part in zip(digits, parts)] + [(2, 0, name)]
+    return [(0, len(number), number) if number else (1, 0, part) for number, part in zip(digits, parts)] + [
+        (2, 0, name)
+    ]
 
 
 def _rank(one: Plain) -> int:
@@ -60,6 +68,7 @@ def _rank(one: Plain) -> int:
 def _node(number: int, name: str, one: Plain, layers: t.Sequence[str]) -> Plain:
     kind = "golden" if one["golden"] else "lost" if one["error"] else "broken"
     cause = results.first_cause(one)
+    statuses = [one["layers"].get(layer, "unknown") for layer in layers]
     others = [f for f in one["findings"] if f["status"] in _BROKEN and f is not cause]
     return {
         "id": "node-%d" % number,
@@ -69,9 +78,10 @@ def _node(number: int, name: str, one: Plain, layers: t.Sequence[str]) -> Plain:
         **{key: one[key] for key in ("platform", "collected_at", "desired_digest")},
         # A layer that nobody can speak for is unknown, and unknown is not absent.
         "cells": [
-            {"layer": layer, "status": one["layers"].get(layer, "unknown"), "first": layer == one["first_broken"]}
-            for layer in layers
+            {"layer": layer, "status": status, "first": layer == one["first_broken"]}
+            for layer, status in zip(layers, statuses)
         ],
+        "well": one["golden"] and all(status == "pass" for status in statuses),
         "why": one["error"] or (Finding(**cause).words if cause else _unmarked(one)),
         "cause": _finding(cause) if cause else None,
         "action": one["action"] and {**one["action"], "by": _by(one["action"]["repair"])},
@@ -107,8 +117,10 @@ def _skipped(findings: t.Iterable[Plain]) -> t.List[Plain]:
     reasons: t.Dict[str, t.List[Plain]] = {}
     for finding in findings:
         if finding["status"] == "skip":
-            reasons.setdefault(finding["actual"] or "not judged", []).append(finding)
-    return [{"why": why, "ids": _ids(mine)} for why, mine in reasons.items()]
+            why = finding["actual"][len(_SKIPPED) :] if finding["actual"].startswith(_SKIPPED) else finding["actual"]
+            reasons.setdefault(why or "no reason is given", []).append(finding)
+    ids = {why: _ids(mine) for why, mine in reasons.items()}
+    return [{"why": why, "ids": mine, "count": len(mine)} for why, mine in ids.items()]
 
 
 def _kinds(nodes: t.Sequence[Plain]) -> t.List[Plain]:
@@ -133,7 +145,14 @@ def _groups(nodes: t.Sequence[Plain]) -> t.List[Plain]:
             continue
         what = node["cause"]["id"] if node["cause"] else node["verdict"]
         text = node["action"]["text"] if node["action"] else ""
-        entry = {"what": what, "why": node["why"], "action": node["action"], "nodes": [], "same": True}
+        entry = {
+            "what": what,
+            "why": node["why"],
+            "action": node["action"],
+            "nodes": [],
+            "same": True,
+            "kind": node["kind"],
+        }
         group = found.setdefault((what, text), entry)
         group["same"] = group["same"] and group["why"] == node["why"]
         group["nodes"].append(node)

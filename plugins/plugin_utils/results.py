@@ -5,8 +5,9 @@
 
 Controller only; plain data in, plain data out. ``nodes`` holds for each name: ``golden``, ``works`` (all that was asked
 passes, whatever the mark says), ``verdict`` (a word or two), ``first_broken``, ``layers`` (layer: status), ``action``
-(``text``, ``id`` of the finding, ``repair``; null where nothing is to be done), ``findings``, ``not_proven``, ``table``,
-``platform``, ``collected_at``, ``desired_digest``, and ``error``: why there is no look, for a node without one.
+(``text``, ``id`` of the finding, ``repair``; null where nothing is to be done), ``findings``, ``not_proven``,
+``table``, ``platform``, ``collected_at``, ``desired_digest``, and ``error``: why there is no look, for a node without
+one.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ _NODE: t.Dict[str, t.Tuple[t.Tuple[t.Type[t.Any], ...], t.Any]] = {
     "desired_digest": (_MAYBE, None),
     "error": (_MAYBE, ""),
 }
-_ACTION = {name: (_TEXT, "") for name in ("text", "id", "repair")}
+_ACTION = dict.fromkeys(("text", "id", "repair"), (_TEXT, ""))
 _FINDING = {
-    **{name: (_TEXT, ...) for name in ("id", "layer", "status")},
-    **{name: (_TEXT, "") for name in ("entity", "expected", "actual", "cause", "fix", "repair")},
+    **dict.fromkeys(("id", "layer", "status"), (_TEXT, ...)),
+    **dict.fromkeys(("entity", "expected", "actual", "cause", "fix", "repair"), (_TEXT, "")),
     "required": (_FLAG, True),
 }
 _TOP = {"generated_at": (_TEXT, ""), "collection": (_TEXT, ""), "nodes": (_OBJECT, ...)}
@@ -56,7 +56,9 @@ def read(path: pathlib.Path) -> results.Plain:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise _error(path, "cannot be read: %s" % error.strerror, "Name the file of results that is to be shown") from error
+        raise _error(
+            path, "cannot be read: %s" % error.strerror, "Name the file of results that is to be shown"
+        ) from error
     try:
         found = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

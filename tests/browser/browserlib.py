@@ -135,9 +135,7 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log", "Audits"):
             self.call(domain + ".enable")
         mobile = width < 500
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=mobile
-        )
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
@@ -150,8 +148,9 @@ class Page:
         self._browser.wait("Page.loadEventFired", self._session)
 
     def js(self, expression: str) -> t.Any:
-        """The value of an expression; what it throws is raised."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        """The value of an expression, as if a person had asked for it; what it throws is raised."""
+        settings = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
+        found = self.call("Runtime.evaluate", expression=expression, **settings)
         if "exceptionDetails" in found:
             raise BrowserError("%s: %s" % (expression, found["exceptionDetails"]["exception"].get("description")))
         return found["result"].get("value")
