@@ -69,7 +69,7 @@
     if (link && link.hash === location.hash) { openTarget(); }
   });
   window.addEventListener("beforeprint", function () {
-    document.querySelectorAll("details.broken, details.lost").forEach(function (one) { one.open = true; });
+    document.querySelectorAll("details.n:not(.golden)").forEach(function (one) { one.open = true; });
   });
   form.hidden = false;
   filter();

@@ -23,6 +23,12 @@ _MENDED_BY = {
     "agent": "the agent on the node",
     "manual": "a person",
 }
+#: Kind of a node -> how the page calls it.
+_WORDS = {"golden": "golden", "works": "work without a mark", "broken": "not golden", "lost": "without a look"}
+
+#: Kinds in the order in which they want somebody's attention.
+_ORDER = ("broken", "lost", "works", "golden")
+
 _BROKEN = ("fail", "unknown")
 
 #: How the judge begins what it says of a check that it did not ask; the page says it once.
@@ -62,18 +68,23 @@ def natural(name: str) -> t.List[t.Tuple[int, int, str]]:
 
 
 def _rank(one: Plain) -> int:
-    return 2 if one["golden"] else 1 if one["error"] else 0
+    return _ORDER.index(_kind(one))
+
+
+def _kind(one: Plain) -> str:
+    if one["golden"]:
+        return "golden"
+    return "lost" if one["error"] else "works" if results.unmarked(one) else "broken"
 
 
 def _node(number: int, name: str, one: Plain, layers: t.Sequence[str]) -> Plain:
-    kind = "golden" if one["golden"] else "lost" if one["error"] else "broken"
     cause = results.first_cause(one)
     statuses = [one["layers"].get(layer, "unknown") for layer in layers]
     others = [f for f in one["findings"] if f["status"] in _BROKEN and f is not cause]
     return {
         "id": "node-%d" % number,
         "name": name,
-        "kind": kind,
+        "kind": _kind(one),
         **{key: one[key] for key in ("golden", "works", "verdict", "first_broken", "error", "not_proven", "table")},
         **{key: one[key] for key in ("platform", "collected_at", "desired_digest")},
         # A layer that nobody can speak for is unknown, and unknown is not absent.
@@ -82,7 +93,7 @@ def _node(number: int, name: str, one: Plain, layers: t.Sequence[str]) -> Plain:
             for layer, status in zip(layers, statuses)
         ],
         "well": one["golden"] and all(status == "pass" for status in statuses),
-        "why": one["error"] or (Finding(**cause).words if cause else _unmarked(one)),
+        "why": one["error"] or (Finding(**cause).words if cause else results.UNMARKED if results.unmarked(one) else ""),
         "cause": _finding(cause) if cause else None,
         "action": one["action"] and {**one["action"], "by": _by(one["action"]["repair"])},
         "required": [_finding(f) for f in others if f["required"]],
@@ -90,10 +101,6 @@ def _node(number: int, name: str, one: Plain, layers: t.Sequence[str]) -> Plain:
         "passed": _ids(f for f in one["findings"] if f["status"] == "pass"),
         "skipped": _skipped(one["findings"]),
     }
-
-
-def _unmarked(one: Plain) -> str:
-    return "Everything that was asked passes, but the node has no golden mark that holds." if one["works"] else ""
 
 
 def _finding(finding: Plain) -> Plain:
@@ -124,14 +131,13 @@ def _skipped(findings: t.Iterable[Plain]) -> t.List[Plain]:
 
 
 def _kinds(nodes: t.Sequence[Plain]) -> t.List[Plain]:
-    """Parts of the bar: golden, not golden, without a look. One that has a node is never too thin to be seen."""
-    words = {"golden": "golden", "broken": "not golden", "lost": "without a look"}
-    counts = {kind: sum(node["kind"] == kind for node in nodes) for kind in words}
+    """Parts of the bar. One that has a node is never too thin to be seen."""
+    counts = {kind: sum(node["kind"] == kind for node in nodes) for kind in _WORDS}
     widths = {kind: max(count * _BAR // len(nodes), 6) if count else 0 for kind, count in counts.items()}
     if nodes:
         widths[max(counts, key=lambda kind: counts[kind])] += _BAR - sum(widths.values())
     found, at = [], 0
-    for kind, word in words.items():
+    for kind, word in _WORDS.items():
         found.append({"kind": kind, "word": word, "count": counts[kind], "x": at, "width": widths[kind]})
         at += widths[kind]
     return found
@@ -141,7 +147,7 @@ def _groups(nodes: t.Sequence[Plain]) -> t.List[Plain]:
     """What to do next, one entry for all nodes with the same finding and the same action, the most nodes first."""
     found: t.Dict[t.Tuple[str, str], Plain] = {}
     for node in nodes:
-        if node["golden"]:
+        if node["golden"] or (node["kind"] == "works" and not node["action"]):
             continue
         what = node["cause"]["id"] if node["cause"] else node["verdict"]
         text = node["action"]["text"] if node["action"] else ""

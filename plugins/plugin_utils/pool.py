@@ -65,7 +65,7 @@ def row(
 #: What Ansible itself says when a module cannot even start on a node -> what to do. Its words, of core 2.19 to 2.21.
 _FIRST_AID = (
     (
-        r"sudo|become|su: |doas|password is required",
+        r"\bsudo\b|\bbecome\b|\bsu: |doas|password is required",
         "%s cannot become root there. Allow it sudo, give its password by --ask-become-pass or "
         "ansible_become_password, or connect as root",
     ),

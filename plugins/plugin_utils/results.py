@@ -28,6 +28,8 @@ SCHEMA = 1
 #: What a table shows of a node, in the order in which people read it.
 TABLE = ("gpus", "driver", "toolkit", "docker", "kernel")
 
+UNMARKED = "Everything that was asked passes, but there is no golden mark that holds"
+
 #: The verdicts of a node that was looked at; any other says why there is no look to go by.
 _LOOKED = ("golden", "not golden")
 
@@ -81,10 +83,17 @@ def to_json(found: Plain) -> bytes:
 def row(name: str, one: Plain) -> Row:
     """A node of a result file as the table shows it."""
     broken = first_cause(one)
-    reason = one["error"] or (Finding(**broken).words if broken else "; ".join(one["not_proven"]))
+    reason = one["error"] or (Finding(**broken).words if broken else UNMARKED if unmarked(one) else "")
+    if one["golden"]:
+        reason = "Not proven: %s" % "; ".join(one["not_proven"]) if one["not_proven"] else ""
     known = {column: one["table"].get(column) for column in ("gpus", "driver", "toolkit", "docker")}
     fix = (one["action"] or {}).get("text", "")
     return Row(name, one["verdict"], layer=one["first_broken"] or "", reason=reason, fix=fix, **known)
+
+
+def unmarked(one: Plain) -> bool:
+    """Whether everything that was asked passes, and the node is not golden all the same."""
+    return bool(one["works"]) and not one["golden"] and not one["error"]
 
 
 def first_cause(one: Plain) -> Plain:

@@ -148,6 +148,18 @@ def test_who_needs_somebody_comes_first_and_numbers_count() -> None:
     ]
 
 
+def test_a_node_that_works_without_a_mark_is_not_called_broken() -> None:
+    """Such as one that was diagnosed without a bundle: nothing is to be mended there."""
+    marked, alone = reports.kinds()["unmarked"], {**reports.kinds()["unmarked"], "action": None, "verdict": "works"}
+    view = page_view.view(reports.of({"alone": alone, "gold": reports.kinds()["golden"], "marked": marked}))
+    assert [(node["name"], node["kind"]) for node in view["nodes"]] == [
+        ("alone", "works"),
+        ("marked", "works"),
+        ("gold", "golden"),
+    ]
+    assert [[node["name"] for node in group["nodes"]] for group in view["groups"]] == [["marked"]]
+
+
 @pytest.mark.parametrize("name", ["", "1" * 5000, "٣", "node²", "a01b1"])
 def test_any_name_has_its_place(name: str) -> None:
     assert sorted([name, "node1"], key=page_view.natural)

@@ -92,7 +92,8 @@ def test_a_node_of_a_file_as_a_row_of_the_table() -> None:
     assert (broken.layer, broken.fix) == ("host_driver", "Run site.yml on this node. It loads the module.")
     assert broken.reason.startswith("The nvidia module is on disk and not loaded.")
     assert results.row("c", kinds["none"]).reason == "The run ended before this host's turn"
-    assert results.row("d", kinds["unproven"]).reason.startswith("packages.kept: ")
+    assert results.row("d", kinds["unproven"]).reason.startswith("Not proven: packages.kept: ")
+    assert results.row("e", kinds["unmarked"]).reason == results.UNMARKED
 
 
 def test_layers_of_later_versions_come_last() -> None:
