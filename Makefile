@@ -87,6 +87,10 @@ test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 test-ci: setup  ## What continuous integration runs: test, and of the five above what covers something that has changed
 	@$(RUN_TESTS) --ci
 
+.PHONY: docs
+docs: setup  ## Make the pages of the checks, the symptoms and the sixteen steps from the checks themselves
+	@.venv/bin/python scripts/docs.py
+
 .PHONY: bench
 bench: setup  ## Measure a no-change run of site.yml on nodes of its own against a play that only gathers facts
 	@.venv/bin/python scripts/bench.py

@@ -460,20 +460,28 @@ class DockerClients:
 
 
 @dataclasses.dataclass(frozen=True)
+class Mounted:
+    """On what a directory lies. ``device`` is a word where the file system is on none, as ``tmpfs``."""
+
+    point: str
+    file_system: str
+    device: str
+
+
+@dataclasses.dataclass(frozen=True)
 class DockerRoot:
     """Where Docker keeps its data: as the daemon says, or as daemon.json does where none answers.
 
-    ``directory`` is what stands behind links; ``mount_point``, ``file_system`` and ``device`` say on what it lies.
-    ``wanted`` is the directory behind the wanted data-root, "" where none is wanted. Where it is another one, ``moves``
-    is true, and ``left`` counts what the present one holds (containers, images, volumes).
+    ``directory`` is what stands behind links, and ``on`` what it lies on. ``wanted`` is the directory behind the wanted
+    data-root, "" where none is wanted, and ``wanted_on`` what that lies on. Where it is another one, ``moves`` is true,
+    and ``left`` counts what the present one holds (containers, images, volumes).
     """
 
     path: str
     directory: str
-    mount_point: str
-    file_system: str
-    device: str
+    on: Mounted
     wanted: str = ""
+    wanted_on: t.Optional[Mounted] = None
     moves: bool = False
     left: t.Dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -561,6 +569,7 @@ class RunningContainer:
     ``drivers``: versions in the names of the host's driver files that are bound into it. ``own_mounts``: whoever
     created it named such a file as a volume. ``device_allow``: what systemd lets it open, None where systemd does not
     judge its devices. ``owner`` is who else starts and stops it: compose, swarm or kubernetes, and its name there.
+    ``pid`` is its first process.
     """
 
     id: str
@@ -575,6 +584,7 @@ class RunningContainer:
     nodes: t.Tuple[DeviceNode, ...] = ()
     device_allow: t.Optional[t.Tuple[str, ...]] = None
     error: t.Optional[str] = None
+    pid: int = 0
 
     @property
     def label(self) -> str:
@@ -598,6 +608,140 @@ class ReloadLook:
     not_tried: str = ""
     before: Reading[DeviceAnswers] = NOT_READ
     after: Reading[DeviceAnswers] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class Stall:
+    """Share of the time, in percent, in which work waited for one resource: over the last 10, 60 and 300 seconds.
+
+    ``some``: at least one task waited. ``full``: every task that had anything to do did, so that nothing went on.
+    """
+
+    some: t.Tuple[float, ...] = ()
+    full: t.Tuple[float, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CpuTimes:
+    """Of all the time of all CPUs since boot, in percent: idle while a disk was waited for, and taken by a hypervisor.
+
+    There is no sample of a moment: that would need a wait.
+    """
+
+    iowait: float
+    steal: float
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryState:
+    """In kibibytes, as /proc/meminfo has it. ``swapped_in``: pages that were read back from swap since boot."""
+
+    total: int
+    available: int
+    swap_total: int
+    swap_free: int
+    swapped_in: t.Optional[int] = None
+    swappiness: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CpuFrequency:
+    """How the kernel chooses the frequency of CPUs. ``policies`` counts groups of CPUs by governor, and by preference
+    where the CPU chooses itself (``powersave, power``); empty where the kernel chooses none, as in most guests.
+    """
+
+    driver: str = ""
+    policies: t.Dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostLoad:
+    """What can make a healthy node slow. ``stalls`` are by resource (cpu, memory, io), empty where the kernel does not
+    count them; ``load`` the load averages of 1, 5 and 15 minutes; ``numa`` the CPUs of each NUMA node.
+    """
+
+    stalls: Reading[t.Dict[str, Stall]] = NOT_READ
+    load: Reading[t.Tuple[float, ...]] = NOT_READ
+    times: Reading[CpuTimes] = NOT_READ
+    memory: Reading[MemoryState] = NOT_READ
+    frequency: Reading[CpuFrequency] = NOT_READ
+    online: Reading[t.Tuple[int, ...]] = NOT_READ
+    isolated: Reading[t.Tuple[int, ...]] = NOT_READ
+    numa: Reading[t.Dict[str, t.Tuple[int, ...]]] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class ContainerLimits:
+    """What the control groups of one running container with GPUs let it have, and what it lacked. None is no limit.
+
+    ``cpus`` is a number of CPUs, ``cpuset`` which ones, ``memory`` and ``shm`` (its /dev/shm) are in bytes.
+    ``throttled`` is the share, in percent, of the periods since its start in which it was stopped for its quota of CPU;
+    ``oom_kills`` counts processes that were killed for want of memory. ``gpu_numa``: the NUMA nodes of its GPUs.
+    """
+
+    label: str
+    gpus: int
+    cgroup: str = ""  # v1 | v2
+    cpus: t.Optional[float] = None
+    cpuset: t.Tuple[int, ...] = ()
+    memory: t.Optional[int] = None
+    oom_kills: t.Optional[int] = None
+    pids: t.Optional[int] = None
+    pids_now: t.Optional[int] = None
+    throttled: t.Optional[float] = None
+    shm: t.Optional[int] = None
+    gpu_numa: t.Tuple[int, ...] = ()
+    stalls: t.Dict[str, Stall] = dataclasses.field(default_factory=dict)
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlGroups:
+    """``version``: 1, 2 or hybrid (1, with an empty tree of 2 beside it). ``controllers``: those of the tree of 2.
+
+    ``delegated``: controllers that systemd hands to the users' own services, by the files of user@.service.
+    """
+
+    version: str
+    controllers: t.Tuple[str, ...] = ()
+    delegated: Reading[t.Tuple[str, ...]] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class ContainerEngine:
+    """One engine that is installed. ``runtimes`` are those of its settings that are NVIDIA's, ``misplaced`` those that
+    stand where this version of the file is not read. ``cdi``, ``cri`` and ``systemd_cgroup`` are None where nothing
+    says it; ``error`` is why its settings are not known. ``files``: those that say anything.
+    """
+
+    name: str  # docker | podman | containerd | crio | cri-dockerd
+    path: str
+    version: str = ""
+    active: t.Optional[bool] = None
+    files: t.Tuple[str, ...] = ()
+    runtimes: t.Tuple[str, ...] = ()
+    misplaced: t.Tuple[str, ...] = ()
+    default_runtime: str = ""
+    systemd_cgroup: t.Optional[bool] = None
+    cri: t.Optional[bool] = None
+    cdi: t.Optional[bool] = None
+    cdi_dirs: t.Tuple[str, ...] = ()
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Engines:
+    """Every container engine of the node. ``hooks`` are files of hooks.d that start NVIDIA's hook; ``kubelet`` the
+    program that runs Kubernetes here, "" where none does; ``rootless`` the sockets of users' own engines, by user id.
+    """
+
+    engines: t.Tuple[ContainerEngine, ...] = ()
+    hooks: t.Tuple[str, ...] = ()
+    kubelet: str = ""
+    rootless: Reading[t.Dict[str, t.Tuple[str, ...]]] = NOT_READ
+
+    def get(self, name: str) -> t.Optional[ContainerEngine]:
+        return next((engine for engine in self.engines if engine.name == name), None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -654,6 +798,10 @@ class Evidence:
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
     dev_char: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # node: what its link in /dev/char leads to
     running_containers: Reading[t.Tuple[RunningContainer, ...]] = NOT_READ  # None where Docker is not installed
+    load: Reading[HostLoad] = NOT_READ
+    limits: Reading[t.Tuple[ContainerLimits, ...]] = NOT_READ  # of running containers with GPUs; None without Docker
+    cgroups: Reading[ControlGroups] = NOT_READ
+    engines: Reading[Engines] = NOT_READ
     reloads: t.Dict[str, Reading[ReloadLook]] = dataclasses.field(default_factory=dict)  # by injection; on request only
 
 
@@ -663,6 +811,7 @@ class Finding:
 
     ``id`` is ``<layer>.<check>``; ``entity`` what it is about (a package, a path, a GPU) or "" for the node;
     ``cause`` and ``fix`` are sentences for people; ``repair`` is one of REPAIRS and set when status is ``fail``.
+    ``waived``: until when it does not stand in the way of golden, and why; "" where it does, or never would.
     """
 
     id: str
@@ -675,6 +824,12 @@ class Finding:
     fix: str = ""
     required: bool = True
     repair: str = ""
+    waived: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where the documentation tells more of this check, from the root of the collection."""
+        return "docs/checks/%s.md" % self.id
 
     @property
     def words(self) -> str:

@@ -4,6 +4,7 @@
 """From evidence to a verdict: golden or not, with the first broken layer. Pure.
 
 What stands behind a broken layer is not judged: its findings would be consequences, and would hide the cause.
+A finding that is waived breaks no layer; no waiver counts for what is refused before a role changes anything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import json
 import typing as t
 
+from . import waivers
 from .checks.registry import CHECKS, Check
 from .model import LAYERS, Desired, Evidence, Finding, Reading, Verdict, to_plain
 
@@ -27,6 +29,9 @@ _OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvs
 #: Checks of what was on the node before us: what of it only a person can mend needs no wanted state to be seen.
 _OF_BEFORE = ("container_runtime.daemon_config", "container_runtime.daemon", "container_runtime.toolkit_config")
 
+#: Where Docker's data shall be: a place that a reboot empties is said before anything is put there.
+_OF_WISHES = ("container_runtime.data_root",)
+
 #: What must be right before a role may begin, in whatever layer it stands.
 _PRECONDITIONS = (
     *_WITHOUT_DESIRED,
@@ -35,7 +40,11 @@ _PRECONDITIONS = (
     "host_driver.kernel",
     *_OF_BUNDLE,
     *_OF_BEFORE,
+    *_OF_WISHES,
 )
+
+#: What their failed findings say is no gap in the proof.
+_ADVICE = frozenset(check.id for check in CHECKS if check.advice)
 
 _NOTHING = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
 
@@ -46,6 +55,7 @@ _NOT_ON_WSL = ("hardware", "packages")
 def run(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> Verdict:
     """Judge a node. For evidence of scope ``fact`` only the checks that such a look can answer are asked."""
     checks = _answerable(evidence)
+    waived = waivers.on_day(desired, waivers.day_of(evidence))
     findings: t.List[Finding] = []
     broken: t.Optional[str] = None
     for layer in LAYERS:
@@ -53,7 +63,8 @@ def run(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) ->
         if broken:
             findings.extend(_not_judged(check, "not judged: %s is broken" % broken) for check in mine)
             continue
-        found = [finding for check in mine for finding in judge(check, desired, evidence, expected_gpus)]
+        judged = (finding for check in mine for finding in judge(check, desired, evidence, expected_gpus))
+        found = waivers.applied(judged, waived)
         findings.extend(found)
         if any(finding.required and finding.status in _BROKEN for finding in found):
             broken = layer
@@ -138,12 +149,20 @@ def conclude(findings: t.Sequence[Finding]) -> Verdict:
         golden=golden,
         first_broken=min((f.layer for f in broken), key=LAYERS.index) if broken else None,
         findings=tuple(findings),
-        not_proven=tuple(
-            dict.fromkeys(
-                "%s: %s" % (f.id, f.cause or f.actual) for f in findings if not f.required and f.status in _BROKEN
-            )
-        ),
+        not_proven=tuple(dict.fromkeys(_said(f) for f in findings if _unproven(f))),
     )
+
+
+def _unproven(finding: Finding) -> bool:
+    """What is not known always is. A busy disk and the limits of somebody's container are not: they are told apart."""
+    if finding.required or finding.status not in _BROKEN:
+        return False
+    return finding.status == "unknown" or finding.id not in _ADVICE
+
+
+def _said(finding: Finding) -> str:
+    said = finding.cause or finding.actual
+    return "%s: %s%s" % (finding.id, said, " (%s)" % finding.waived if finding.waived else "")
 
 
 def judge(check: Check, desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.List[Finding]:

@@ -248,6 +248,27 @@ evidence:
         Reading of the running containers that have files or device nodes of the driver, with the driver's version that
         they hold and what systemd lets them open.
       type: dict
+    load:
+      description: >-
+        Reading of what can make a healthy node slow, each part a reading of its own. How long work waited for CPUs,
+        memory and disks (pressure stall information), load averages, what disks and a hypervisor took of the CPUs'
+        time since boot, memory and swap, governors, the CPUs that are online and isolated, and those of each NUMA node.
+      type: dict
+    limits:
+      description: >-
+        Reading of what the control groups of running containers with GPUs let them have of CPUs, memory and processes,
+        the size of their /dev/shm, and what they lacked; null where Docker is not installed.
+      type: dict
+    cgroups:
+      description: >-
+        Reading of the version of control groups (C(1), C(2) or C(hybrid)), its controllers, and those that systemd
+        hands to users.
+      type: dict
+    engines:
+      description: >-
+        Reading of the container engines that are installed, with what their settings say of GPUs, of leftover hooks,
+        whether Kubernetes is there, and the sockets of users' own engines.
+      type: dict
     reloads:
       description: >-
         Empty here. M(goldennode.gpu.node_verify) puts in what a container may open before and after a

@@ -170,6 +170,12 @@ verdict:
           description: Who mends a failure, one of C(roles), C(reboot), C(reload), C(agent) and C(manual).
           type: str
           sample: reboot
+        waived:
+          description: >-
+            Until when the finding does not keep the node from being golden, and why, by the variable C(golden_waivers);
+            empty where it does, or never would.
+          type: str
+          sample: ""
     not_proven:
       description: What golden does not need and was not proven.
       type: list

@@ -135,7 +135,9 @@ nodes:
       description: What to do.
       type: str
     findings:
-      description: The findings that failed or are not known, as M(goldennode.gpu.node_verify) returns them.
+      description: >-
+        The findings that failed or are not known, as M(goldennode.gpu.node_verify) returns them, each with C(page),
+        where the documentation of the collection tells more of it.
       type: list
       elements: dict
     message:

@@ -89,9 +89,10 @@ _SHOWN = ("gpus", "driver", "toolkit", "docker")
 
 
 def not_passed(look: t.Optional[Plain]) -> t.List[Plain]:
-    """The findings of a look that did not pass and were judged, for machines."""
+    """The findings of a look that did not pass and were judged, for machines, each with its page of documentation."""
     findings = ((look or {}).get("verdict") or {}).get("findings", ())
-    return [finding for finding in findings if finding["status"] in ("fail", "unknown")]
+    broken = (finding for finding in findings if finding["status"] in ("fail", "unknown"))
+    return [{**finding, "page": Finding(**finding).page} for finding in broken]
 
 
 def to_mend_first(look: Plain) -> Plain:

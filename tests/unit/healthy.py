@@ -21,7 +21,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Boot,
     BootDefault,
     CdiSpec,
+    ContainerEngine,
     ContainerLook,
+    ControlGroups,
+    CpuFrequency,
+    CpuTimes,
     CudaInit,
     Desired,
     DeviceNode,
@@ -30,14 +34,18 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DockerEngine,
     DockerRoot,
     DriverLoaded,
+    Engines,
     Evidence,
     FileState,
     Gpu,
     GpuTool,
+    HostLoad,
     Initramfs,
     KeptPackages,
     Library,
+    MemoryState,
     ModuleOnDisk,
+    Mounted,
     Package,
     PciDevice,
     Platform,
@@ -46,6 +54,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     SecureBoot,
     SELinux,
     SocketListener,
+    Stall,
     Unit,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
@@ -63,6 +72,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
     "golden": {
         "golden_expected_gpus": 1,
         "golden_container_injections": ["runtime", "cdi"],
+        "golden_waivers": [],
         "golden_look_timeout": 60,
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
@@ -291,6 +301,17 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         fabric_mismatch=Reading(None),
         dev_char=Reading({node.path: node.path for node in nodes}),
         running_containers=Reading(()),
+        load=Reading(load()),
+        limits=Reading(()),
+        cgroups=Reading(
+            ControlGroups("2", ("cpu", "cpuset", "io", "memory", "pids"), Reading(("cpu", "memory", "pids")))
+        ),
+        engines=Reading(
+            Engines(
+                (ContainerEngine("docker", "/usr/bin/dockerd"), ContainerEngine("containerd", "/usr/bin/containerd")),
+                rootless=Reading({}),
+            )
+        ),
     )
     return full if scope == "full" else cheap(full)
 
@@ -322,6 +343,23 @@ def cheap(full: Evidence) -> Evidence:
         "mark",
     )
     return Evidence(full.collected_at, full.host, "fact", **{name: getattr(full, name) for name in read})
+
+
+def load(**fields: t.Any) -> HostLoad:
+    """Of a machine with two NUMA nodes of four CPUs each, on which nothing waits; fields are plain values."""
+    still = Stall((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    plain: t.Dict[str, t.Any] = {
+        "stalls": {"cpu": still, "memory": still, "io": still},
+        "load": (1.0, 1.0, 1.0),
+        "times": CpuTimes(iowait=0.1, steal=0.0),
+        "memory": MemoryState(64 << 20, 48 << 20, 0, 0, 0, 60),
+        "frequency": CpuFrequency("intel_pstate", {"performance": 8}),
+        "online": tuple(range(8)),
+        "isolated": (),
+        "numa": {"0": (0, 1, 2, 3), "1": (4, 5, 6, 7)},
+        **fields,
+    }
+    return HostLoad(**{name: Reading(value) for name, value in plain.items()})
 
 
 def known(of: Evidence, **fields: t.Any) -> Evidence:
@@ -415,7 +453,8 @@ def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:
 
 def _docker_root(want: Desired) -> DockerRoot:
     wanted = want.daemon.get("data-root", "")
-    return DockerRoot(wanted or "/var/lib/docker", wanted or "/var/lib/docker", "/", "ext4", "/dev/sda1", wanted)
+    path, disk = wanted or "/var/lib/docker", Mounted("/", "ext4", "/dev/sda1")
+    return DockerRoot(path, path, disk, wanted, disk if wanted else None)
 
 
 def _units(want: Desired) -> t.Dict[str, Unit]:

@@ -15,11 +15,13 @@ from ..model import Desired, Evidence, Finding
 from . import (
     answers,
     boot,
+    cgroups,
     container_runtime,
     daemon_reload,
     data_root,
     dev_char,
     device_nodes,
+    engines,
     fabric,
     files,
     flavour,
@@ -27,12 +29,14 @@ from . import (
     host_driver,
     image,
     initramfs,
+    limits,
     module,
     packages,
     policy,
     requests,
     running,
     secure_boot,
+    slow,
     toolkit,
     units,
     which_daemon,
@@ -72,6 +76,7 @@ class Check:
     ``unknown``. ``interprets``: those of them whose being unknown the function itself reads a meaning out of.
     ``root_only``: an ordinary user is not shown all that decides, and an ordinary user may ask for the local fact.
     ``on_request``: what it needs is read on request only; where it was not, the check says nothing.
+    ``advice``: a failed finding says how the node, or somebody's container, could do better; nothing is unproven by it.
     """
 
     id: str
@@ -81,6 +86,7 @@ class Check:
     required: bool = True
     root_only: bool = False
     on_request: bool = False
+    advice: bool = False
 
     @property
     def layer(self) -> str:
@@ -106,6 +112,9 @@ CHECKS: t.Tuple[Check, ...] = (
         ("pci", "kernel_log", "smi", "nvml"),
         interprets=("kernel_log", "smi", "nvml"),
     ),
+    # A slow node is not an unfit one: nothing about speed takes gold away.
+    Check("hardware.cpus", slow.cpus, ("load",), required=False, advice=True),
+    Check("hardware.pressure", slow.pressure, ("load",), required=False, advice=True),
     Check("packages.platform", packages.platform, ("platform",)),
     Check("packages.sources", packages.sources, ("sources",)),
     Check("packages.files", files.packages, ("files",)),
@@ -180,6 +189,8 @@ CHECKS: t.Tuple[Check, ...] = (
     # A user's old container does not make the node unfit, and the agent must not take gold away for it.
     Check("container_runtime.containers", running.containers, ("running_containers", "driver"), required=False),
     Check("container_runtime.behind_systemd", running.behind_systemd, ("running_containers",), required=False),
+    Check("container_runtime.starved", limits.starved, ("limits",), required=False, advice=True),
+    Check("container_runtime.engines", engines.engines, ("engines", "cdi_specs"), required=False),
     Check("image.present", image.present, ("image_digests",)),
     Check("image.requirement", image.requirement, ("containers",)),
     Check("image.gpus", image.gpus, ("containers",)),
@@ -192,4 +203,6 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("policy.container_devices", policy.container_devices, ("containers",)),
     Check("policy.selinux", policy.selinux, ("selinux", "docker")),
     Check("policy.apparmor", policy.apparmor, ("containers", "docker")),
+    Check("policy.limits", limits.limits, ("limits", "load"), required=False, advice=True),
+    Check("policy.cgroups", cgroups.cgroups, ("cgroups", "engines"), required=False, advice=True),
 )

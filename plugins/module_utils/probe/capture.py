@@ -14,6 +14,7 @@ import threading
 import typing as t
 
 from ..model import SCHEMA, FileState, Reading, to_plain
+from ..parse import engine_kept
 from ..parse.text import without_users
 from ..plain import from_plain
 from .host import FILE_LIMIT, Command, Host, Stat, decoded
@@ -92,7 +93,8 @@ class Recorder:
 
     def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
         reading = self._host.read_bytes(path, limit)
-        self._keep("files", path, _without_passwords(reading) if path.startswith(_SOURCES) else reading)
+        kept = _without_passwords(reading) if path.startswith(_SOURCES) else reading
+        self._keep("files", path, engine_kept.kept(kept, path) if path.startswith(engine_kept.FOLDERS) else kept)
         return reading
 
     def stat(self, path: str) -> Reading[Stat]:

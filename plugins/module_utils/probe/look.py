@@ -17,14 +17,18 @@ from .. import docker_record
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
+    cgroups,
     container,
+    container_limits,
     docker,
     driver,
+    engines,
     files,
     initramfs,
     kernel,
     nodes,
     packages,
+    pressure,
     requests,
     running,
     secure_boot,
@@ -78,6 +82,8 @@ def look(
     engine = read["docker"].value if "docker" in read else None
     if "docker" in read:
         read["docker_root"] = docker.root(limited, read["docker"], read["docker_config"], desired)
+    if "running_containers" in read:
+        read["limits"] = container_limits.limits(limited, read["running_containers"])
     evidence = Evidence(
         collected_at=started.isoformat(timespec="seconds"),
         host=host.hostname(),
@@ -128,6 +134,8 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping
         jobs["modprobe"] = lambda: kernel.modprobe(host)
         jobs["apparmor"] = lambda: kernel.apparmor(host)
         jobs["selinux"] = lambda: security.selinux(host)
+        jobs["load"] = lambda: pressure.load(host)
+        jobs["cgroups"] = lambda: cgroups.cgroups(host)
     if desired is not None:
         wanted = desired
         jobs["files"] = lambda: files.files(host, wanted)
@@ -154,6 +162,7 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["docker_socket"] = lambda: docker.listener(host)
         jobs["docker_clients"] = lambda: docker.clients(host, desired)
         jobs["running_containers"] = lambda: running.containers(host)
+        jobs["engines"] = lambda: engines.engines(host)
         if image:
             jobs["image_digests"] = lambda: docker.image_digests(host, image)
         jobs["units"] = lambda: services.units(host, desired)

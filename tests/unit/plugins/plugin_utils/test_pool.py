@@ -126,5 +126,15 @@ def test_what_ansible_says_of_a_node_where_nothing_can_start_gets_a_fix(message,
     assert word in found.fix
 
 
+def test_what_did_not_pass_is_kept_for_machines_with_its_page():
+    findings = [finding("packages", status="pass"), finding("policy", status="unknown"), finding("image")]
+    found = pool.not_passed(look(findings=findings))
+    assert [(one["id"], one["page"]) for one in found] == [
+        ("policy.check", "docs/checks/policy.check.md"),
+        ("image.check", "docs/checks/image.check.md"),
+    ]
+    assert pool.not_passed(None) == []
+
+
 def test_a_failure_of_ours_says_its_fix_itself():
     assert row({}, {"task": "Read the bundle", "message": "toolkitt: is not a key. Did you mean toolkit?"}).fix == ""

@@ -282,6 +282,10 @@ def test_what_cannot_be_read_never_passes(field: str) -> None:
         "kept_packages": "packages.kept: kept_packages: kept_packages was unreadable",
         "docker_root": "container_runtime.data_root: docker_root: docker_root was unreadable",
         "docker_clients": "container_runtime.clients: docker_clients: docker_clients was unreadable",
+        "load": "hardware.cpus: load: load was unreadable",
+        "limits": "container_runtime.starved: limits: limits was unreadable",
+        "cgroups": "policy.cgroups: cgroups: cgroups was unreadable",
+        "engines": "container_runtime.engines: engines: engines was unreadable",
         "running_containers": "container_runtime.containers: running_containers: running_containers was unreadable",
     }
     if field in informational:

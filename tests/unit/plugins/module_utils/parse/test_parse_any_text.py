@@ -10,9 +10,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import ContainerEngine, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     cdi,
+    cgroup_limits,
+    cgroup_version,
     container,
     cuda,
     daemon_json,
@@ -23,6 +25,8 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     docker_info,
     docker_socket,
     dpkg,
+    engine_kept,
+    engine_settings,
     fabric_manager,
     groups,
     grub,
@@ -36,6 +40,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     nvidia_smi,
     nvml,
     os_release,
+    pressure,
     proc_nvidia,
     running_containers,
     systemctl_show,
@@ -59,6 +64,16 @@ def drivers_of(text: str) -> Reading[t.Any]:
         if mounts.value
         else mounts
     )
+
+
+def engines_of(text: str) -> Reading[t.Any]:
+    """Settings of every engine, where the text is TOML at all."""
+    bare = ContainerEngine("any", "/usr/bin/any")
+    plain = toolkit_config.parse(text.encode("utf-8", "replace"), "config.toml")
+    if plain.value is None:
+        return plain
+    every = (engine_settings.containerd, engine_settings.crio, engine_settings.podman)
+    return Reading([parse(bare, [plain.value, plain.value]) for parse in every])
 
 
 PARSERS: t.Dict[str, Parser] = {
@@ -98,6 +113,24 @@ PARSERS: t.Dict[str, Parser] = {
     "running_containers.described": lambda s, rc: running_containers.described(s, s[:30], rc),
     "running_containers.device_allow": lambda s, rc: running_containers.device_allow(s, s, rc),
     "device_answers": lambda s, rc: device_answers.parse(s, s, rc),
+    "pressure.stall": lambda s, rc: pressure.stall(s, "io"),
+    "pressure.load": lambda s, rc: pressure.load(s),
+    "pressure.cpu_times": lambda s, rc: pressure.cpu_times(s),
+    "pressure.memory": lambda s, rc: pressure.memory(s, s, s[:9]),
+    "pressure.cpus": lambda s, rc: pressure.cpus(s, "online"),
+    "cgroup_limits.groups": lambda s, rc: cgroup_limits.groups(s),
+    "cgroup_limits": lambda s, rc: Reading(
+        [
+            *(read(s) for read in (cgroup_limits.quota, cgroup_limits.limit, cgroup_limits.throttled)),
+            *(read(s) for read in (cgroup_limits.shm_size, cgroup_limits.device_minor)),
+            cgroup_limits.counter(s, "oom_kill"),
+        ]
+    ),
+    "cgroup_version": lambda s, rc: cgroup_version.version(s),
+    "cgroup_version.delegated": lambda s, rc: Reading(cgroup_version.delegated([s, s[9:]])),
+    "engine_settings": lambda s, rc: engines_of(s),
+    "engine_kept": lambda s, rc: engine_kept.kept(Reading(s.encode("utf-8", "replace")), "/etc/crio/crio.conf"),
+    "engine_settings.version": lambda s, rc: Reading((engine_settings.version(s), engine_settings.is_hook(s))),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
 }
 
@@ -125,6 +158,18 @@ SEEDS = [
     "Id=docker-%s.scope\nDevicePolicy=strict\nDeviceAllow=/dev/char/195:0 rw\n" % ("0a" * 32),
     '[nvidia-container-runtime]\nmode = "legacy" # so\n',
     "node /dev/nvidia0 sh: 5: cannot open /dev/nvidia0: Operation not permitted\nsmi 255\nUnknown Error\n",
+    "some avg10=1.00 avg60=2.00 avg300=3.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+    "cpu  95584 30357 63854 366007 1781 0 778 115 0 0\ncpu0 1\n",
+    "MemTotal: 10 kB\nMemAvailable: 5 kB\nSwapTotal: 4 kB\nSwapFree: 1 kB\npswpin 5\n",
+    "0-3,8,10-11\n",
+    "150000 100000\n",
+    "0::/system.slice/docker-0a.scope\n4:memory:/docker/0a\n",
+    "oom_kill 2\nnr_periods 200\nnr_throttled 50\nDevice Minor: 3\n",
+    "620 614 0:66 / /dev/shm rw - tmpfs shm rw,size=65536k\n35 24 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    "[Service]\nDelegate=pids memory cpu\n",
+    "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.nvidia.options]\nBinaryName = 'x'\n",
+    "version = 1\nplugins = {cri = {containerd = 1}}\n[crio.runtime.runtimes]\na = ['b']\n[engine]\nruntimes = 1\n",
+    '{"version": "1.0.0", "hook": {"path": "/usr/bin/nvidia-container-runtime-hook"}}',
     "[" * 5000,
     '{"a":' * 3000,
     "9" * 5000,
