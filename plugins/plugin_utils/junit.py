@@ -87,8 +87,9 @@ def _case(suite: ElementTree.Element, name: str, finding: Plain) -> None:
 
 
 def _body(finding: Plain) -> str:
-    lines = (("cause", finding["cause"]), ("wanted", finding["expected"]), ("found", finding["actual"]))
-    return "\n".join("%s: %s" % (key, text) for key, text in (*lines, ("fix", finding["fix"])) if text)
+    names = (("cause", "cause"), ("wanted", "expected"), ("found", "actual"), ("fix", "fix"), ("waived", "waived"))
+    lines = ((name, finding[field]) for name, field in names)
+    return "\n".join("%s: %s" % (name, text) for name, text in lines if text)
 
 
 def _time(text: t.Optional[str]) -> t.Optional[str]:

@@ -92,15 +92,22 @@ def _node(number: int, name: str, one: Plain, layers: t.Sequence[str]) -> Plain:
             {"layer": layer, "status": status, "first": layer == one["first_broken"]}
             for layer, status in zip(layers, statuses)
         ],
+        "gpus": _gpus(one["table"]),
         "well": one["golden"] and all(status == "pass" for status in statuses),
         "why": one["error"] or (Finding(**cause).words if cause else results.UNMARKED if results.unmarked(one) else ""),
         "cause": _finding(cause) if cause else None,
-        "action": one["action"] and {**one["action"], "by": _by(one["action"]["repair"])},
+        "action": one["action"] and not one["golden"] and {**one["action"], "by": _by(one["action"]["repair"])},
         "required": [_finding(f) for f in others if f["required"]],
         "informational": [_finding(f) for f in others if not f["required"]],
         "passed": _ids(f for f in one["findings"] if f["status"] == "pass"),
         "skipped": _skipped(one["findings"]),
     }
+
+
+def _gpus(table: Plain) -> str:
+    found, expected = (table.get(name) for name in ("gpus", results.EXPECTED))
+    told = "?" if found is None else str(found)
+    return told if expected is None else "%s of %s" % (told, expected)
 
 
 def _finding(finding: Plain) -> Plain:

@@ -25,8 +25,9 @@ Plain = t.Dict[str, t.Any]
 
 SCHEMA = 1
 
-#: What a table shows of a node, in the order in which people read it.
+#: What a table shows of a node, in the order in which people read it; beside it, how many GPUs it shall have.
 TABLE = ("gpus", "driver", "toolkit", "docker", "kernel")
+EXPECTED = "expected_gpus"
 
 UNMARKED = "Everything that was asked passes, but there is no golden mark that holds"
 
@@ -58,7 +59,7 @@ def node(row: Row, look: t.Optional[pool.Plain], desired: t.Optional[t.Mapping[s
         "action": None if row.golden else _action(row, look),
         "findings": findings,
         "not_proven": list(verdict.get("not_proven") or ()),
-        "table": {name: (look.get("table") or {}).get(name) for name in TABLE},
+        "table": {**{name: (look.get("table") or {}).get(name) for name in TABLE}, EXPECTED: row.expected_gpus},
         "platform": platform,
         "collected_at": look.get("collected_at") or (look.get("evidence") or {}).get("collected_at") or None,
         "desired_digest": ((desired or {}).get(platform) or {}).get("digest") or None,
@@ -86,8 +87,8 @@ def row(name: str, one: Plain) -> Row:
     reason = one["error"] or (Finding(**broken).words if broken else UNMARKED if unmarked(one) else "")
     if one["golden"]:
         reason = "Not proven: %s" % "; ".join(one["not_proven"]) if one["not_proven"] else ""
-    known = {column: one["table"].get(column) for column in ("gpus", "driver", "toolkit", "docker")}
-    fix = (one["action"] or {}).get("text", "")
+    known = {column: one["table"].get(column) for column in ("gpus", EXPECTED, "driver", "toolkit", "docker")}
+    fix = "" if one["golden"] else (one["action"] or {}).get("text", "")
     return Row(name, one["verdict"], layer=one["first_broken"] or "", reason=reason, fix=fix, **known)
 
 

@@ -33,10 +33,10 @@ _NODE: t.Dict[str, t.Tuple[t.Tuple[t.Type[t.Any], ...], t.Any]] = {
     "desired_digest": (_MAYBE, None),
     "error": (_MAYBE, ""),
 }
-_ACTION = dict.fromkeys(("text", "id", "repair"), (_TEXT, ""))
+_ACTION = dict.fromkeys(("text", "id", "finding", "repair"), (_TEXT, ""))
 _FINDING = {
     **dict.fromkeys(("id", "layer", "status"), (_TEXT, ...)),
-    **dict.fromkeys(("entity", "expected", "actual", "cause", "fix", "repair"), (_TEXT, "")),
+    **dict.fromkeys(("entity", "expected", "actual", "cause", "fix", "repair", "waived"), (_TEXT, "")),
     "required": (_FLAG, True),
 }
 _TOP = {"generated_at": (_TEXT, ""), "collection": (_TEXT, ""), "nodes": (_OBJECT, ...)}
@@ -94,12 +94,17 @@ def _node(value: t.Any, where: str) -> results.Plain:
     for layer, status in one["layers"].items():
         _status(status, "%s.layers[%s]" % (where, _shown(layer)))
     if one["action"] is not None:
-        one["action"] = _fields(one["action"], _ACTION, where + ".action")
+        action = _fields(one["action"], _ACTION, where + ".action")
+        # The id of the finding has two names.
+        one["action"] = {"text": action["text"], "id": action["id"] or action["finding"], "repair": action["repair"]}
         one["action"] = one["action"] if one["action"]["text"] else None
     one["findings"] = [_finding(f, "%s.findings[%d]" % (where, i)) for i, f in enumerate(one["findings"])]
     for i, text in enumerate(one["not_proven"]):
         _expect(text, _TEXT, "%s.not_proven[%d]" % (where, i))
-    one["table"] = {name: _cell(one["table"].get(name), "%s.table.%s" % (where, name)) for name in results.TABLE}
+    one["table"] = {
+        name: _cell(one["table"].get(name), "%s.table.%s" % (where, name))
+        for name in (*results.TABLE, results.EXPECTED)
+    }
     return one
 
 

@@ -105,7 +105,7 @@ def hostile() -> Plain:
     for number, text in enumerate(HOSTILE):
         one = _poisoned(kinds()["nvml" if number % 2 else "failed"], text)
         one["layers"] = dict.fromkeys((*kinds()["nvml"]["layers"], text), "fail")
-        one["table"] = dict.fromkeys(results.TABLE, text)
+        one["table"] = dict.fromkeys((*results.TABLE, results.EXPECTED), text)
         one["first_broken"], one["not_proven"], one["verdict"] = text, [text], text or "not golden"
         nodes["%s %d" % (text, number)] = one
     return of(nodes)

@@ -114,6 +114,16 @@ def test_what_golden_does_not_need_fails_no_pipeline_and_is_told() -> None:
     assert (told.text or "").startswith("informational: ")
 
 
+def test_a_waiver_is_told_where_the_finding_is() -> None:
+    one = reports.kinds()["unproven"]
+    waived = {"status": "fail", "required": False, "waived": "waived until 2027-03-31: spare part is ordered"}
+    one["findings"] = [{**one["findings"][-1], **waived}]
+    found = parsed(reports.of({"a": one}))
+    told = found[0][-1].find("system-out")
+    assert told is not None
+    assert (told.text or "").splitlines()[-1] == "waived: waived until 2027-03-31: spare part is ordered"
+
+
 def test_a_node_without_a_look_is_an_error_and_one_without_a_mark_a_failure() -> None:
     error = case("unreachable", "verdict").find("error")
     assert error is not None

@@ -62,7 +62,7 @@ def test_a_node_without_a_look_says_why_and_has_no_layer(kind: str, verdict: str
     assert (found["golden"], found["works"], found["verdict"], found["error"]) == (False, False, verdict, error)
     assert (found["layers"], found["findings"]) == ({}, [])
     assert found["action"]["repair"] == "manual"
-    assert set(found["table"].values()) == {None}
+    assert found["table"] == {**dict.fromkeys(results.TABLE), "expected_gpus": 1}
 
 
 def test_a_node_that_was_lost_keeps_what_was_seen_of_it() -> None:
@@ -87,7 +87,7 @@ def test_hostile_text_is_written_and_read_back(tmp_path: pathlib.Path) -> None:
 
 def test_a_node_of_a_file_as_a_row_of_the_table() -> None:
     kinds = reports.kinds()
-    assert results.row("a", kinds["golden"]) == Row("a", "golden", 1, None, healthy.DRIVER, "1.20.0", "26.1.4")
+    assert results.row("a", kinds["golden"]) == Row("a", "golden", 1, 1, healthy.DRIVER, "1.20.0", "26.1.4")
     broken = results.row("b", kinds["driver"])
     assert (broken.layer, broken.fix) == ("host_driver", "Run site.yml on this node. It loads the module.")
     assert broken.reason.startswith("The nvidia module is on disk and not loaded.")
@@ -101,10 +101,18 @@ def test_layers_of_later_versions_come_last() -> None:
     assert results.layers(found) == [*LAYERS, "workload"]
 
 
+def test_what_diagnose_writes_is_read() -> None:
+    """It names the finding of the action in another way, and has an action for who needs none."""
+    action = {"text": "Nothing is to be done.", "finding": "a.b", "repair": ""}
+    found = results_file.check({"schema": 1, "nodes": {"a": {"golden": True, "verdict": "golden", "action": action}}})
+    assert found["nodes"]["a"]["action"] == {"text": "Nothing is to be done.", "id": "a.b", "repair": ""}
+    assert results.row("a", found["nodes"]["a"]).explanation == ""
+
+
 def test_what_may_be_left_out_has_its_empty_value() -> None:
     found = results_file.check({"schema": 1, "nodes": {"a": {"golden": True, "verdict": "golden", "later": 1}}})
     assert list(found["nodes"]["a"]) == FIELDS
-    assert found["nodes"]["a"]["table"] == dict.fromkeys(results.TABLE)
+    assert found["nodes"]["a"]["table"] == dict.fromkeys((*results.TABLE, "expected_gpus"))
     assert (found["nodes"]["a"]["works"], found["nodes"]["a"]["layers"]) == (False, {})
 
 
