@@ -204,6 +204,11 @@ platform:
   returned: always
   type: str
   sample: debian-13-x86_64
+collected_at:
+  description: When the look began.
+  returned: always
+  type: str
+  sample: '2026-12-01T09:30:00+00:00'
 table:
   description: What a table for people shows of the node. What is not known is null.
   returned: always
@@ -302,6 +307,7 @@ def main() -> None:
         "mark": to_plain(mark.value),
         "mark_objection": objection,
         "platform": evidence.platform.value.key if evidence.platform.value else "",
+        "collected_at": evidence.collected_at,
         "table": table(evidence),
     }
     if given["evidence"] == "always" or (given["evidence"] == "when_not_golden" and not result["golden"]):

@@ -105,6 +105,11 @@ def test_a_host_whose_turn_never_came():
     assert (found.verdict, found.gpus, found.expected_gpus) == ("not looked at", None, None)
 
 
+def test_other_words_that_look_alike_get_none():
+    found = row({}, {"task": "Read the bundle", "message": "a binary key becomes armoured by gpg --enarmor"})
+    assert found.fix == ""
+
+
 @pytest.mark.parametrize(
     ("message", "word"),
     [
