@@ -524,11 +524,15 @@ class SELinux:
 
 @dataclasses.dataclass(frozen=True)
 class DriverFile:
-    """A libcuda or libnvidia-ml in a container's file system. ``given``: it is mounted there, so it is the host's."""
+    """A libcuda or libnvidia-ml in a container's file system. ``given``: it is mounted there, and is the host's.
+
+    ``source`` is the image's own file that the toolkit has mounted there, as it did before 1.17.4 and still may.
+    """
 
     path: str
     target: str
     given: bool
+    source: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -117,14 +117,17 @@ def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
             yield linker.not_listed(way, look)
             return
         there, own = look.libraries.value or {}, shadowed.harmful(desired, evidence, look)
+        asked_for = shadowed.asked_for(desired, evidence, look)
         problems = (
             problem
             for name in LIBRARIES
-            if name not in own and not (forward and name == "libcuda.so.1" and _is_compat(there.get(name)))
+            if name not in own
+            and name not in asked_for
+            and not (forward and name == "libcuda.so.1" and _is_compat(there.get(name)))
             for problem in _library_problem(way, name, want, there.get(name), look)
         )
         found = [skipped("the image has its own: see image.shadowed", "%s: %s" % (way, name)) for name in own]
-        found += list(problems) or ([] if own else list(_loaded_problem(way, want, look, forward)))
+        found += list(problems) or ([] if own or asked_for else list(_loaded_problem(way, want, look, forward)))
         yield from found or [passed("the host's libraries, %s" % want, way)]
 
     return list(_each(desired, evidence, judge))

@@ -14,12 +14,12 @@ import re
 import typing as t
 
 from ..model import LIBRARIES, ContainerLook, Desired, Evidence, Finding
+from ..parse.container_image import COMPAT
 from ..version import version_numbers
 from . import start_errors
 from .outcome import failed, passed, skipped, unknown
 from .wanted import driver_version
 
-_COMPAT = re.compile(r"/(?:cuda-)?compat/")
 _STUBS = re.compile(r"/stubs/")
 _CONDA = re.compile(r"/(?:\w*conda\w*|envs/[^/]+)/")
 
@@ -29,12 +29,16 @@ _NOT_FORWARD = re.compile(r"GeForce|TITAN", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class Shadow:
-    """``version`` is None where the file's name has none. ``how``: by which way the linker comes to it."""
+    """``version`` is None where the file's name has none. ``how``: by which way the linker comes to it, ``by_toolkit``
+    where the toolkit or the linker's cache may have led it there.
+    """
 
     name: str
     path: str
     target: str
     how: str
+    source: str = ""
+    by_toolkit: bool = False
 
     @property
     def version(self) -> t.Optional[str]:
@@ -43,7 +47,7 @@ class Shadow:
 
     @property
     def is_compat(self) -> bool:
-        return _COMPAT.search(self.target + self.path) is not None
+        return COMPAT.search(" ".join((self.target, self.path, self.source))) is not None
 
 
 def shadowed(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -94,11 +98,19 @@ def _of_way(desired: Desired, evidence: Evidence, way: str, look: ContainerLook)
             required=False,
         )
     if not bad and not same:
-        yield passed(_all_well(look), way)
+        yield passed(_all_well(desired, evidence, look), way)
 
 
-def _all_well(look: ContainerLook) -> str:
+def asked_for(desired: Desired, evidence: Evidence, look: ContainerLook) -> t.Dict[str, Shadow]:
+    """What the bundle asks for (``cuda_compat: forward``) and what works."""
+    return {shadow.name: shadow for shadow in _shadows(evidence, look) if _works(desired, evidence, look, shadow)}
+
+
+def _all_well(desired: Desired, evidence: Evidence, look: ContainerLook) -> str:
     """Images of the vendor's have cuda-compat lying about; that is no fault while nothing takes it."""
+    asked = asked_for(desired, evidence, look)
+    if asked:
+        return "the image's cuda-compat %s, as the bundle asks" % ", ".join(str(one.version) for one in asked.values())
     own = sorted({file.target for file in look.driver_files.value or () if not file.given})
     if not own:
         return "the image has no driver libraries of its own"
@@ -107,21 +119,25 @@ def _all_well(look: ContainerLook) -> str:
 
 def _shadows(evidence: Evidence, look: ContainerLook) -> t.Iterator[Shadow]:
     """What the linker takes, and for libcuda what CUDA has really loaded, where that is no file of the host's."""
-    own = {file.target for file in look.driver_files.value or () if not file.given}
+    own = {file.target: file for file in look.driver_files.value or () if not file.given}
     for name in LIBRARIES:
         there = (look.libraries.value or {}).get(name)
         loaded = look.cuda.value.library if look.cuda.value and name == "libcuda.so.1" else None
         if loaded in own and (there is None or loaded != there.target):
             yield Shadow(name, str(loaded), str(loaded), " by a library path of the program's own")
         elif there is not None and there.target in own and loaded in (None, there.target):
-            yield Shadow(name, there.path, there.target, _by(evidence, there.path))
+            how, by_toolkit = _by(evidence, there.path, own[there.target].source)
+            yield Shadow(name, there.path, there.target, how, own[there.target].source, by_toolkit)
 
 
-def _by(evidence: Evidence, path: str) -> str:
-    folders = ((evidence.image_environment.value or {}).get("LD_LIBRARY_PATH") or "").split(":")
-    if path.rpartition("/")[0] in [folder.rstrip("/") for folder in folders]:
-        return " by LD_LIBRARY_PATH, which the image sets"
-    return " by the linker's cache, or by LD_LIBRARY_PATH"
+def _by(evidence: Evidence, path: str, source: str) -> t.Tuple[str, bool]:
+    if source:
+        return " because the toolkit has mounted %s there" % source, True
+    image = evidence.image_environment
+    folders = [folder.rstrip("/") for folder in (image.value or {}).get("LD_LIBRARY_PATH", "").split(":")]
+    if path.rpartition("/")[0] in folders:
+        return " by LD_LIBRARY_PATH, which the image sets", False
+    return " by the linker's cache%s" % ("" if image.known else ", or by LD_LIBRARY_PATH"), True
 
 
 def _host(desired: Desired, evidence: Evidence) -> str:
@@ -184,6 +200,13 @@ def _compat(evidence: Evidence, shadow: Shadow, host: str, version: str) -> t.Tu
     names = sorted({gpu.name for gpu in (tools.gpus if tools else ()) if gpu.name and _NOT_FORWARD.search(gpu.name)})
     why = ", and %s is none" % names[0] if names else ""
     fix = "Use an image for the CUDA of the host's driver, a newer driver, or take compat off the library path."
+    if shadow.by_toolkit:
+        fix += (
+            " The toolkit itself puts a cuda-compat that is newer than the driver first: toolkit_config_options: "
+            "{nvidia-container-runtime: {modes: {legacy: {cuda-compat-mode: disabled}}}, features: "
+            "{disable-cuda-compat-lib-hook: true}} keeps it from that, and so does an image without "
+            "/usr/local/cuda*/compat."
+        )
     if not names:
         fix += " On data-centre GPUs image.cuda_compat: forward in the bundle allows it."
     return "%s; only data-centre GPUs allow that%s (CUDA errors 803 and 804)." % (start, why), fix

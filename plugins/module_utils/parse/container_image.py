@@ -11,11 +11,19 @@ import typing as t
 from ..model import DriverFile, Framework, Reading
 from .text import last_line
 
-_ASSIGNMENT = re.compile(r"""^(__version__|_version|cuda)\s*(?::[^=]*)?=\s*(?:u?["']([^"']*)["']|(None))""")
+#: A folder of cuda-compat: of the vendor's packages, or of conda's.
+COMPAT = re.compile(r"/(?:cuda-)?compat/")
+
+_ASSIGNMENT = re.compile(
+    r"""^(__version__|_release_version|_version|cuda)\s*(?::[^=]*)?=\s*(?:u?["']([^"']*)["']|(None))"""
+)
 _TF_CUDA_BUILD = re.compile(r"""["']is_cuda_build["']\s*[,:]\s*(True|False)\b""")
 _TF_CUDA = re.compile(r"""["']cuda_version["']\s*[,:]\s*u?["'](\d+(?:\.\d+)*)""")
 _TF_FOLDER = re.compile(r"/tensorflow(?:_cpu)?-([^/]+)\.dist-info$")
 _JAX_FOLDER = re.compile(r"/jax_cuda(\d*)_plugin$")
+
+#: The first that is set counts: a release writes its own over what the sources say.
+_JAX_VERSIONS = ("_release_version", "__version__", "_version")
 
 _VERSION_FILES = {
     "/torch/version.py": "torch",
@@ -30,14 +38,16 @@ def ldconfig(text: str, code: int) -> Reading[str]:
 
 
 def driver_files(text: str, code: int) -> Reading[t.Tuple[DriverFile, ...]]:
-    """Lines of three kinds: ``mount POINT``, ``file PATH`` and ``target PATH => FILE``.
+    """Lines of three kinds: ``mount POINT ROOT``, ``file PATH`` and ``target PATH => FILE``.
+
+    ROOT is the file that is mounted, as its own file system names it: cuda-compat is the image's wherever it is seen.
 
     One file that is found on several ways, as by /lib and /usr/lib, counts on the first of each link's name alone.
     """
     if code != 0:
         return Reading.unknown("the driver's files in the container could not be listed: %s" % last_line(text))
     lines = [line.partition(" ")[::2] for line in text.splitlines()]
-    mounts = [rest for kind, rest in lines if kind == "mount" and rest.startswith("/") and rest != "/"]
+    mounts = dict(rest.partition(" ")[::2] for kind, rest in lines if kind == "mount" and rest.startswith("/"))
     targets = dict(rest.split(" => ", 1) for kind, rest in lines if kind == "target" and " => " in rest)
     found: t.Dict[t.Tuple[str, str], DriverFile] = {}
     for kind, path in lines:
@@ -46,8 +56,9 @@ def driver_files(text: str, code: int) -> Reading[t.Tuple[DriverFile, ...]]:
         target = targets.get(path)
         if not target:
             return Reading.unknown("the image has no readlink that could follow %s" % path)
-        given = any(target == mount or target.startswith(mount + "/") for mount in mounts)
-        found.setdefault((path.rpartition("/")[2], target), DriverFile(path, target, given))
+        source = mounts.get(target, "") if COMPAT.search(mounts.get(target, "")) else ""
+        given = not source and any(target == point or target.startswith(point + "/") for point in mounts)
+        found.setdefault((path.rpartition("/")[2], target), DriverFile(path, target, given, source))
     return Reading(tuple(found.values()))
 
 
@@ -94,7 +105,8 @@ def _tensorflow(place: str, lines: t.Sequence[str], folders: t.Sequence[str]) ->
 
 def _jax(place: str, lines: t.Sequence[str], folders: t.Sequence[str]) -> Framework:
     """Its code for GPUs is a package of its own; older ones have it in jaxlib, and say so in the version."""
-    version = _assignments(lines).get("__version__") or _assignments(lines).get("_version") or ""
+    words = _assignments(lines)
+    version = next((words[name] or "" for name in _JAX_VERSIONS if words.get(name)), "")
     plugins = [match.group(1) for match in map(_JAX_FOLDER.search, folders) if match]
     return Framework("jax", place, version, max(plugins, default=""), bool(plugins) or "+cuda" in version)
 

@@ -29,11 +29,11 @@ files_in() {
 }
 
 driver_files() {
-    # What is mounted is the host's, a file or the folder that it lies in.
-    while read -r _id _parent _device _root point _more; do
+    # What is mounted is the host's, a file or the folder that it lies in; but for what the root says is cuda-compat.
+    while read -r _id _parent _device root point _more; do
         case $point in
             / | /tmp | /proc | /proc/* | /sys | /sys/* | /dev | /dev/*) ;;
-            *) printf 'mount %s\n' "$point" ;;
+            *) printf 'mount %s %s\n' "$point" "$root" ;;
         esac
     done 2> /dev/null < /proc/self/mountinfo || { echo '/proc/self/mountinfo cannot be read'; return 1; }
     old_ifs=$IFS; IFS=:; set -- $LD_LIBRARY_PATH; IFS=$old_ifs
@@ -52,10 +52,18 @@ lines_of() {
 
 frameworks() {
     python=$(command -v python3) || return 0
-    # A virtual environment, conda and a distribution have their packages beside the program.
-    prefix=${python%/bin/*}
+    # A virtual environment, conda and a distribution have their packages beside the program, or beside what it is a
+    # link to. Where neither has a library of Python, the program is something else that starts one.
+    prefix=${python%/bin/*}; base=
+    [ -f "$prefix/pyvenv.cfg" ] || { base=$(readlink -f "$python" 2> /dev/null); base=${base%/bin/*}; }
+    [ "$base" != "$prefix" ] || base=/nonexistent
+    known=
+    for directory in "$prefix"/lib*/python3* "$base"/lib*/python3*; do
+        if [ -d "$directory" ]; then known=1; fi
+    done
+    [ "$known" ] || { printf '%s has no packages beside it\n' "$python"; return 1; }
     for directory in "$prefix"/lib/python3*/*-packages "$prefix"/lib64/python3*/*-packages \
-        "$prefix"/local/lib/python3*/*-packages; do
+        "$prefix"/local/lib/python3*/*-packages "$base"/lib/python3*/*-packages "$base"/lib64/python3*/*-packages; do
         for file in torch/version.py tensorflow/python/platform/build_info.py jaxlib/version.py; do
             [ -f "$directory/$file" ] && [ -r "$directory/$file" ] || continue
             printf 'package %s\n' "$directory/$file"; lines_of "$directory/$file"

@@ -50,7 +50,8 @@ def with_own(
     files = (*HOST_FILES, DriverFile(path, target, False))
     if code is not None:
         fields["cuda"] = Reading(CudaInit(code, "CUDA_ERROR", 1 if code == 0 else None, target))
-    evidence = healthy.container(evidence, "runtime", libraries=Reading(there), driver_files=Reading(files), **fields)
+    fields = {"driver_files": Reading(files), **fields}
+    evidence = healthy.container(evidence, "runtime", libraries=Reading(there), **fields)
     return healthy.known(evidence, image_environment=environment or {})
 
 
@@ -94,7 +95,8 @@ def test_case_023_cuda_compat_on_a_card_that_does_not_allow_it() -> None:
 def test_on_cards_that_may_allow_it_the_bundle_can_ask_for_it() -> None:
     evidence = with_own(COMPAT + "libcuda.so.1", COMPAT + "libcuda.so.595.45.04", code=0)
     assert only(evidence).fix.endswith("On data-centre GPUs image.cuda_compat: forward in the bundle allows it.")
-    assert only(evidence, wanted=FORWARD).status == "pass"
+    allowed = only(evidence, wanted=FORWARD)
+    assert (allowed.status, allowed.actual) == ("pass", "the image's cuda-compat 595.45.04, as the bundle asks")
     asked_for = healthy.evidence(of_desired=FORWARD)
     assert verdict.run(
         FORWARD, with_own(COMPAT + "libcuda.so.1", COMPAT + "libcuda.so.595.45.04", 0, {}, asked_for), 1
@@ -175,6 +177,27 @@ def test_what_a_program_finds_by_a_path_of_its_own() -> None:
         cuda=Reading(CudaInit(803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", None, own.target)),
     )
     assert "takes it by a library path of the program's own" in only(evidence).cause
+
+
+def test_cuda_compat_that_the_toolkit_puts_first() -> None:
+    """NVIDIA/nvidia-container-toolkit#1055, #906: mounted beside the host's, or by a file in /etc/ld.so.conf.d."""
+    compat, file = "/usr/local/cuda-13.1/compat/libcuda.so.590.44.01", USR + "libcuda.so.590.44.01"
+    evidence = with_own(USR + "libcuda.so.1", file, code=804)
+    mounted = (*HOST_FILES, DriverFile(USR + "libcuda.so.1", file, False, compat))
+    evidence = healthy.container(evidence, "runtime", driver_files=Reading(mounted))
+    found = only(evidence)
+    assert found.cause.startswith(
+        "The image's cuda-compat 590.44.01 shadows the host's libcuda.so.1 580.159.03 because the toolkit has mounted "
+        "/usr/local/cuda-13.1/compat/libcuda.so.590.44.01 there"
+    )
+    assert "cuda-compat-mode: disabled" in found.fix
+    # Where the bundle asks for it, its place does not matter.
+    works = healthy.evidence(of_desired=FORWARD)
+    works = with_own(USR + "libcuda.so.1", file, 0, {}, works, driver_files=Reading(mounted))
+    assert verdict.run(FORWARD, works, 1).golden
+    cached = only(with_own(COMPAT + "libcuda.so.1", COMPAT + "libcuda.so.590.44.01", code=804))
+    assert "580.159.03 by the linker's cache; only" in cached.cause
+    assert "cuda-compat-mode: disabled" in cached.fix
 
 
 def test_what_nothing_takes_does_no_harm() -> None:

@@ -24,9 +24,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
 USR = "/usr/lib/x86_64-linux-gnu/"
-FILES = """mount /etc/hosts
-mount {usr}libcuda.so.580.159.03
-mount /usr/local/nvidia
+FILES = """mount /etc/hosts /var/lib/docker/containers/0a/hosts
+mount {usr}libcuda.so.580.159.03 /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03
+mount /usr/local/nvidia /opt/driver
 file {usr}libcuda.so.1
 target {usr}libcuda.so.1 => {usr}libcuda.so.580.159.03
 file {usr}libcuda.so.580.159.03
@@ -66,6 +66,13 @@ def test_what_is_mounted_is_the_hosts_and_the_rest_the_images() -> None:
         DriverFile("/usr/local/nvidia/lib/libnvidia-ml.so.1", "/usr/local/nvidia/lib/libnvidia-ml.so.580.159.03", True),
         DriverFile("/usr/local/cuda/compat/libcuda.so.1", compat, False),
     )
+
+
+def test_cuda_compat_that_the_toolkit_has_mounted_over_is_the_images_all_the_same() -> None:
+    """NVIDIA/nvidia-container-toolkit#1055: with cuda-compat-mode=mount it is mounted beside the host's."""
+    compat, file = "/usr/local/cuda-12.8/compat/libcuda.so.570.124.06", USR + "libcuda.so.570.124.06"
+    text = "mount %s %s\nfile %s\ntarget %s => %s\n" % (file, compat, file, file, file)
+    assert container_image.driver_files(text, 0).value == (DriverFile(file, file, False, compat),)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +117,16 @@ def test_whether_there_is_an_ldconfig(text: str, code: int, path: t.Optional[str
             "folder /p/tensorflow_cpu-2.18.0.dist-info\n",
             Framework("tensorflow", "/p", "2.18.0", "", False),
         ),
+        (  # tensorflow-cpu 2.21.0
+            "package /p/tensorflow/python/platform/build_info.py\n| build_info = collections.OrderedDict("
+            "[('is_cuda_build', False), ('is_rocm_build', False), ('is_tensorrt_build', False)])\n",
+            Framework("tensorflow", "/p", "", "", False),
+        ),
         ("package /p/tensorflow/python/platform/build_info.py\n", Framework("tensorflow", "/p", "", "", None)),
+        (  # jaxlib 0.10.2
+            "package /p/jaxlib/version.py\n| _version = \"0.10.2\"\n| _release_version: str = '0.10.2'\n",
+            Framework("jax", "/p", "0.10.2", "", False),
+        ),
         (
             "package /p/jaxlib/version.py\n| _version = '0.4.35'\nfolder /p/jax_cuda12_plugin\n",
             Framework("jax", "/p", "0.4.35", "12", True),

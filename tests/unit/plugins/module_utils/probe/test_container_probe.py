@@ -322,6 +322,28 @@ def test_the_script_finds_the_frameworks_of_the_python_that_it_finds(image, tmp_
     )
 
 
+def test_the_python_of_a_virtual_environment_has_none_of_the_other(image, tmp_path):
+    """And one that is a link has those of what it is a link to."""
+    other = tmp_path / "other"
+    packages = other / "lib" / "python3.12" / "site-packages"
+    (packages / "torch").mkdir(parents=True)
+    (packages / "torch" / "version.py").write_text("__version__ = '2.9.1'\ncuda = None\n", encoding="utf-8")
+    (other / "bin").mkdir()
+    add(other / "bin", "python3.12", "exit 3")
+    (image / "python3").symlink_to(other / "bin" / "python3.12")
+    assert run(image).frameworks.value == (Framework("torch", str(packages), "2.9.1", "", False),)
+    (tmp_path / "pyvenv.cfg").write_text("", encoding="utf-8")
+    (tmp_path / "lib" / "python3.12" / "site-packages").mkdir(parents=True)
+    assert run(image).frameworks == Reading(())
+
+
+def test_a_python_that_is_none_is_no_image_without_frameworks(image):
+    add(image, "python3", "exit 3")
+    assert run(image).frameworks.error == (
+        "the frameworks in the image could not be looked for: %s has no packages beside it" % (image / "python3")
+    )
+
+
 def test_an_image_without_python_has_no_framework(image):
     assert run(image).frameworks == Reading(())
 
