@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing as t
 
 import pytest
@@ -20,7 +21,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Framework,
     FrameworkUse,
     Reading,
+    to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
 NODE, WANTED = healthy.evidence(), healthy.desired()
@@ -152,6 +155,11 @@ def test_one_that_cannot_be_imported(error: str, status: str) -> None:
     finding = found(node(TORCH, use=(FrameworkUse("torch", error=error),)))["torch: use"]
     assert finding.status == status
     assert error in finding.actual
+
+
+def test_it_comes_back_from_json_as_it_was() -> None:
+    evidence = node(TORCH)
+    assert evidence_from_plain(json.loads(json.dumps(to_plain(evidence)))) == evidence
 
 
 def test_one_that_could_not_be_asked() -> None:
