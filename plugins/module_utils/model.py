@@ -633,6 +633,51 @@ class SELinux:
 
 
 @dataclasses.dataclass(frozen=True)
+class DriverFile:
+    """A libcuda or libnvidia-ml in a container's file system. ``given``: it is mounted there, and is the host's.
+
+    ``source`` is the image's own file that the toolkit has mounted there, as it did before 1.17.4 and still may.
+    """
+
+    path: str
+    target: str
+    given: bool
+    source: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Framework:
+    """A framework in the Python of an image, as its own files tell it, which imports nothing.
+
+    ``cuda`` is the CUDA that it was built for as ``12.4``, "" where the files do not tell which; ``for_gpus``: whether
+    it was built for NVIDIA's GPUs at all, None where they do not tell.
+    """
+
+    name: str  # torch | tensorflow | jax
+    path: str
+    version: str = ""
+    cuda: str = ""
+    for_gpus: t.Optional[bool] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FrameworkUse:
+    """What an imported framework says of the GPUs. ``architectures`` are those that it has code for (``sm_80``), and
+    ``capabilities`` those of the GPUs (``8.6``); both empty where it does not tell. ``error``: why it could not be
+    asked to the end.
+    """
+
+    name: str
+    version: str = ""
+    cuda: str = ""
+    available: t.Optional[bool] = None
+    devices: t.Optional[int] = None
+    architectures: t.Tuple[str, ...] = ()
+    capabilities: t.Tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class ContainerLook:
     """What a fresh container sees. ``injection``: ``runtime`` (the nvidia runtime) or ``cdi``.
 
@@ -648,6 +693,9 @@ class ContainerLook:
     device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
     cuda: Reading[CudaInit] = NOT_READ
     confinement: Reading[str] = NOT_READ
+    ldconfig: Reading[str] = NOT_READ  # its path, None where the image has none
+    driver_files: Reading[t.Tuple[DriverFile, ...]] = NOT_READ  # the host's and the image's own
+    frameworks: Reading[t.Tuple[Framework, ...]] = NOT_READ
 
 
 @dataclasses.dataclass(frozen=True)
@@ -908,6 +956,8 @@ class Evidence:
     limits: Reading[t.Tuple[ContainerLimits, ...]] = NOT_READ  # of running containers with GPUs; None without Docker
     cgroups: Reading[ControlGroups] = NOT_READ
     engines: Reading[Engines] = NOT_READ
+    image_environment: Reading[t.Dict[str, str]] = NOT_READ  # what the image sets, of those that decide over GPUs
+    frameworks: Reading[t.Tuple[FrameworkUse, ...]] = NOT_READ  # imported, where a look is to mark the node
     reloads: t.Dict[str, Reading[ReloadLook]] = dataclasses.field(default_factory=dict)  # by injection; on request only
 
 

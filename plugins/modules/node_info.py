@@ -204,6 +204,18 @@ evidence:
         Reading of what containers see that ask for one GPU, by its index or its UUID. Only
         M(goldennode.gpu.node_verify) asks.
       type: dict
+    frameworks:
+      description: >-
+        Reading of what the frameworks of the image (C(torch), C(tensorflow), C(jax)) say once they are imported in a
+        container. Only M(goldennode.gpu.node_verify) asks; which there are, and for which CUDA they were built, stands
+        in C(containers).
+      type: dict
+    image_environment:
+      description: >-
+        Reading of what the image itself sets of C(LD_LIBRARY_PATH), C(CUDA_VISIBLE_DEVICES), C(NVIDIA_VISIBLE_DEVICES),
+        C(NVIDIA_DRIVER_CAPABILITIES), C(NVIDIA_REQUIRE_CUDA) and C(NVIDIA_DISABLE_REQUIRE). No other variable is read.
+      type: dict
+      sample: {"error": null, "value": {"NVIDIA_VISIBLE_DEVICES": "all"}}
     files:
       description: Reading of the wanted files that exist, with digest, mode and owner.
       type: dict

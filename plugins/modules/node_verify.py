@@ -55,6 +55,7 @@ options:
       - Whether containers also ask for one GPU by its index and one by its UUID, by each way, which the check
         C(image.requests) judges. A container more for each; M(goldennode.gpu.golden_mark) gives a mark only to a look
         that has asked.
+      - The frameworks of the image, where it has any, are then imported in one container more, for C(image.framework).
       - Without it that check is skipped, which is no pass and needs none.
     type: bool
     default: false

@@ -33,6 +33,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DockerClients,
     DockerEngine,
     DockerRoot,
+    DriverFile,
     DriverLoaded,
     Engines,
     Evidence,
@@ -217,6 +218,9 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 device_nodes=Reading(nodes),
                 cuda=Reading(cuda),
                 confinement=Reading("docker-default (enforce)"),
+                ldconfig=Reading("/usr/sbin/ldconfig"),
+                driver_files=Reading(tuple(DriverFile(one.path, one.target, True) for one in libraries.values())),
+                frameworks=Reading(()),
             )
         )
         for way in want.settings["golden"]["golden_container_injections"]
@@ -322,6 +326,8 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 rootless=Reading({}),
             )
         ),
+        image_environment=Reading({"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}),
+        frameworks=Reading(()),
     )
     return full if scope == "full" else cheap(full)
 

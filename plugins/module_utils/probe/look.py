@@ -26,6 +26,8 @@ from . import (
     driver,
     engines,
     files,
+    frameworks,
+    image_environment,
     initramfs,
     kernel,
     nodes,
@@ -66,7 +68,8 @@ def look(
 ) -> Evidence:
     """Read what ``scope`` names. What was not reached in time is unknown, with that reason.
 
-    :arg single_gpus: whether containers ask for single GPUs too, where ``scope`` has containers at all
+    :arg single_gpus: whether containers ask for single GPUs too, and the frameworks of the image are imported, where
+        ``scope`` has containers at all
     """
     if scope not in SCOPES:
         raise ValueError("scope %r is none of %s" % (scope, ", ".join(SCOPES)))
@@ -102,8 +105,11 @@ def look(
     if not single_gpus or desired is None or not ways or not desired.lock.get("image"):
         return evidence
     how = container.manner(desired, evidence.device_nodes)
-    asked = requests.requests(limited, desired.lock["image"], ways, evidence, how)
-    return dataclasses.replace(evidence, requests=asked)
+    image = desired.lock["image"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        imported = pool.submit(frameworks.frameworks, limited, image, ways, evidence, how)
+        asked = requests.requests(limited, image, ways, evidence, how)
+        return dataclasses.replace(evidence, requests=asked, frameworks=imported.result())
 
 
 def _first(host: Host) -> t.Dict[str, Job]:
@@ -173,6 +179,7 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["engines"] = lambda: engines.engines(host)
         if image:
             jobs["image_digests"] = lambda: docker.image_digests(host, image)
+            jobs["image_environment"] = lambda: image_environment.environment(host, image)
         jobs["units"] = lambda: services.units(host, desired)
         jobs["kernel_log"] = lambda: kernel.kernel_log(host)
         jobs["libraries"] = lambda: driver.libraries(host)

@@ -24,6 +24,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     SecureBoot,
     to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import image_environment
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, docker, initramfs, kernel
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import NOT_CAPTURED, Recorder, Replay
@@ -36,11 +37,11 @@ CLOUD = "6.12.117+deb13-cloud-amd64"
 
 
 def readings(evidence: Evidence):
-    """Every reading of the evidence by name, those of containers too. Single GPUs are not asked for here."""
+    """Every reading of the evidence by name, those of containers too. Without what only a look that marks asks."""
     found = {
         field.name: getattr(evidence, field.name)
         for field in dataclasses.fields(evidence)
-        if isinstance(getattr(evidence, field.name), Reading) and field.name != "requests"
+        if isinstance(getattr(evidence, field.name), Reading) and field.name not in ("requests", "frameworks")
     }
     found.update({"containers %s" % way: reading for way, reading in evidence.containers.items()})
     return found
@@ -136,7 +137,8 @@ BROKEN_COMMANDS = {
     "docker": ["docker", "info"],
     "docker_socket": ["python3", docker.SOCKET],
     "docker_clients": ["python3", "root"],
-    "image_digests": ["docker", "image"],
+    "image_digests": ["docker", "image", "{{json .}}"],
+    "image_environment": ["docker", image_environment.FORMAT],
     "running_containers": ["docker", "ls"],
     "containers runtime": ["docker", "NVIDIA_VISIBLE_DEVICES=all"],
     "containers cdi": ["docker", "nvidia.com/gpu=all"],
@@ -329,9 +331,9 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert not_read == {
         "apparmor", "boot_default", "build_failure", "cgroups", "command_line", "cuda", "dkms", "docker",
         "docker_clients", "docker_journal", "docker_root", "docker_socket", "engines", "fabric_mismatch",
-        "image_digests", "kernel_log", "libraries", "limits", "load", "modprobe", "module_on_disk",
-        "module_to_boot", "numa_nodes", "nvml", "pci_slots", "running_containers", "secure_boot", "selinux",
-        "smi", "units",
+        "image_digests", "image_environment", "kernel_log", "libraries", "limits", "load", "modprobe",
+        "module_on_disk", "module_to_boot", "numa_nodes", "nvml", "pci_slots", "running_containers",
+        "secure_boot", "selinux", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
