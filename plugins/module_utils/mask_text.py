@@ -27,13 +27,13 @@ _NO_SECRETS = ("authorization-plugins", "x509_certificate", "signing_key", "sign
 #: A setting as shells, TOML, INI files and command lines write it. After a blank the value is the rest of the line.
 _SETTING = re.compile(
     r"""(?P<name>["']?%s["']?[ \t]*[=:][ \t]*|(?<![^\s"'\[,])--?%s[ ]+)"""
-    r"""(?P<value>\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|["'][^\n]*|(?<=[ \t])[^\n]+|[^\s"']+)"""
-    % (_NAME, _NAME),
+    r"""(?P<value>\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
+    r"""|["'][^\n]*|(?<=[ \t])[^\n]+|[^\s"']+)""" % (_NAME, _NAME),
     re.IGNORECASE | re.DOTALL,
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)[ \t]+[A-Za-z0-9+/._~=-]{6,}", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(?:-----END [^\n]*-----|\Z)", re.DOTALL)
-#: Tokens that tell by themselves what they are: of forges, clouds, model hubs and NVIDIA's registry; and JSON web tokens.
+#: Tokens that tell by themselves what they are: of forges, clouds, hubs and NVIDIA's registry; JSON web tokens.
 _KNOWN_TOKENS = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}|nvapi-[\w-]{16,}"
     r"|hf_[A-Za-z0-9]{20,}|xox[abpr]-[\w-]{10,}|dckr_pat_[\w-]{16,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*)"
@@ -43,7 +43,9 @@ _MAIL = re.compile(r"(?<![\w.+@/-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+([A-Z
 #: What systemd calls instances of a unit: user@1000.service.
 _UNITS = ("service", "socket", "slice", "scope", "target", "mount", "timer", "path", "device", "swap")
 _MAC = re.compile(r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:-])")
-_IPV4 = re.compile(r"(?<![\w.+~-])(?:\d{1,3}\.){3}\d{1,3}(?![\w+~]|\.\d)|(?<=\d-)(?:\d{1,3}\.){3}\d{1,3}(?![\w+~]|\.\d)")
+_IPV4 = re.compile(
+    r"(?<![\w.+~-])(?:\d{1,3}\.){3}\d{1,3}(?![\w+~]|\.\d)|(?<=\d-)(?:\d{1,3}\.){3}\d{1,3}(?![\w+~]|\.\d)"
+)
 _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]*:[0-9A-Fa-f:]+(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])")
 _SERIAL = re.compile(
     r"((?:\bserial[ _-]?n(?:o|umber)|<serial>|\bserial)[ \t]*[:=]?[ \t]*)(?<=[:=> \t])((?=[A-Za-z]*\d)[A-Za-z0-9]{6,})",

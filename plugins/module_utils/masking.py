@@ -35,8 +35,11 @@ _CONFIG_SPACE = re.compile(r"/sys/bus/pci/devices/[^/]+/config$")
 #: Where a name of the machinery may be met that a host or a user has too.
 _TOKEN = re.compile(r"[A-Za-z0-9][\w-]*")
 _COMMON = frozenset(
-    "admin auto bin boot cloud cuda dev docker gpu gpus host localhost nvidia node none server system test ubuntu debian"
-    " user video root linux kernel driver runtime containerd true false null default all name".split()
+    (
+        *("admin", "auto", "bin", "boot", "cloud", "cuda", "dev", "docker", "gpu", "gpus", "host", "localhost"),
+        *("nvidia", "node", "none", "server", "system", "test", "ubuntu", "debian", "user", "video", "root", "linux"),
+        *("kernel", "driver", "runtime", "containerd", "true", "false", "null", "default", "all", "name"),
+    )
 )
 
 

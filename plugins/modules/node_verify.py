@@ -33,8 +33,8 @@ options:
     required: true
   infer:
     description:
-      - Whether a node of whose platform O(desired) has nothing is held against itself. Packages, disk, kernel and engine
-        of a node that works agree with each other. What only a bundle can say is skipped.
+      - Whether a node of whose platform O(desired) has nothing is held against itself. Packages, disk, kernel and
+        engine of a node that works agree with each other. What only a bundle can say is skipped.
       - Such a node is never golden; that RV(verdict) names no broken layer says that it works.
     type: bool
     default: false
@@ -317,7 +317,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import inferred, masking
+from ansible_collections.goldennode.gpu.plugins.module_utils import inferred, inferred_verdict, masking
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict as judge
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
@@ -427,7 +427,7 @@ def _judge(
 ) -> t.Tuple[Verdict, t.Tuple[Finding, ...]]:
     gpus = given["expected_gpus"]
     if desired is None and given["infer"]:
-        return inferred.judge(evidence, gpus, given["image"]), ()
+        return inferred_verdict.judge(evidence, gpus, given["image"]), ()
     platform = evidence.platform.value.key if evidence.platform.value else ""
     refusals = judge.refusals(desired, evidence, gpus, given["bundles"].get(platform))
     if desired is not None:
