@@ -93,7 +93,8 @@ def test_roles_need_a_bundle_where_there_is_none():
     bare = healthy.known(NODE, docker=None)
     one = Case("x", judge(bare, 1, "i"), bare, inferred=True)
     assert diagnosis.action(one).text == (
-        "Run site.yml on this node. It needs a bundle: copy one of the collection's bundles/, and name it in bundle_file."
+        "Run site.yml on this node. It needs a bundle: copy one of the collection's bundles/, and name it in "
+        "bundle_file."
     )
     assert "the node itself, since no bundle was given" in shown(one)
     assert "LEFT OUT" not in shown(one)
@@ -149,7 +150,7 @@ def test_what_differs_is_cut_where_nobody_reads_on():
     assert diagnosis_text.compared("a", "b", [], 80) == "a and b do not differ in anything that was read."
 
 
-# --- the lines behind it -----------------------------------------------------------------------------------------------
+# --- the lines behind it ---------------------------------------------------------------------------------------------
 
 
 def raw(how):
