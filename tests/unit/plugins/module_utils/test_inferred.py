@@ -146,10 +146,8 @@ def test_images_that_were_not_built_by_us_are_no_fault() -> None:
     assert judge(healthy.known(NODE, initramfs=images), 1, IMAGE).first_broken is None
 
 
-@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Evidence)])
+@pytest.mark.parametrize("field", [name for name, value in vars(NODE).items() if isinstance(value, Reading)])
 def test_no_evidence_makes_it_raise_and_what_is_unknown_never_works(field: str) -> None:
-    if not isinstance(getattr(NODE, field), Reading):
-        pytest.skip("no reading")
     judge(healthy.known(NODE, **{field: None}), 1, IMAGE)
     found = judge(healthy.unreadable(NODE, field), 1, IMAGE)
     assert not found.golden
