@@ -60,7 +60,7 @@ molecule: setup  ## Molecule: a scenario for each role, and one for the whole po
 	@$(RUN_TESTS) molecule
 
 .PHONY: test-slow
-test-slow: setup  ## What is too slow for every change: the next four, more killed runs, units on every Python
+test-slow: setup  ## What is too slow for every change: the next five, more killed runs, units on every Python
 	@$(RUN_TESTS) slow
 
 .PHONY: test-boot
@@ -75,13 +75,21 @@ test-engines: setup  ## Real engines and what they refuse, the toolkit, and the 
 test-packages: setup  ## Package managers that fail, wait and are interrupted, and Ubuntu's packages, on simulated nodes
 	@$(RUN_TESTS) packages
 
+.PHONY: test-browser
+test-browser: setup  ## The page of report.yml in a real headless browser
+	@$(RUN_TESTS) browser
+
 .PHONY: test-real
 test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 	@$(RUN_TESTS) real
 
 .PHONY: test-ci
-test-ci: setup  ## What continuous integration runs: test, and of the four above what covers something that has changed
+test-ci: setup  ## What continuous integration runs: test, and of the five above what covers something that has changed
 	@$(RUN_TESTS) --ci
+
+.PHONY: docs
+docs: setup  ## Make the pages of the checks, the symptoms and the sixteen steps from the checks themselves
+	@.venv/bin/python scripts/docs.py
 
 .PHONY: bench
 bench: setup  ## Measure a no-change run of site.yml on nodes of its own against a play that only gathers facts

@@ -74,7 +74,10 @@ seed_pip
 options=()
 case $kind in
     # Programs of the test bed and of the repository are no part of the collection: ruff looks after them.
-    sanity) options+=(--junit --exclude tests/testbed/ --exclude tests/pool/ --exclude tests/real/ --exclude scripts/) ;;
+    sanity)
+        options+=(--junit --exclude scripts/)
+        for folder in browser pool real testbed; do options+=(--exclude "tests/$folder/"); done
+        ;;
     units) options+=(--python "$("$environment/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')") ;;
     units-all) kind=units options+=(--venv) ;;
 esac

@@ -2,10 +2,11 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of site.yml costs on simulated nodes that are golden already, next to a play that only gathers facts.
+"""What a run of site.yml costs on simulated nodes that are golden already: next to a play that only gathers facts, and
+next to the sixteen commands by which people look for the same faults.
 
-Both run in turn on the same nodes, so that the ratio means something on any machine; no time is ever asserted. Local
-facts are left out of the other play: on golden nodes they would run our own agent.
+They run in turn on the same nodes, so that a ratio means something on any machine; no time is ever asserted. Local
+facts are left out of the facts play: on golden nodes they would run our own agent.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import time
 import typing as t
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "pool"), str(ROOT / "collections")]
 
@@ -40,6 +43,28 @@ FACTS_ONLY = """
   gather_facts: true
   fact_path: /nonexistent
 """
+
+#: What a good engineer types, a task each (docs/sixteen-steps.md). The containers are started as people start them.
+STEPS = (
+    "nvidia-smi",
+    "ls -l /dev",
+    "lsmod",
+    "dmesg",
+    "dpkg-query --show nvidia-container-toolkit* libnvidia-container*",
+    "docker info",
+    "{container} nvidia-smi -L",
+    "{container} ls -l /dev",
+    "{container} ldconfig -p",
+    "docker image inspect {image}",
+    "stat --file-system --format %T /sys/fs/cgroup",
+    "cat /sys/module/apparmor/parameters/enabled",
+    "ls /sys/fs",
+    "docker context ls",
+    "{container} python3 -c 'import ctypes; assert ctypes.CDLL(\"libcuda.so.1\").cuInit(0) == 0'",
+    "cat /proc/driver/nvidia/version",
+)
+CONTAINER = "docker run --rm --network none --runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all {image}"
+STEPS_GOAL = 1 / 3
 
 #: On a node: one look by its agent, with the time of every command.
 LOOK = """
@@ -95,6 +120,7 @@ def main(argv: t.Sequence[str]) -> int:
                 report_runs(pool, pool.nodes[:size], arguments.rounds)
             for node in pool.nodes[:2]:
                 report_look(node)
+            report_steps(pool, pool.nodes[min(1, len(pool.nodes) - 1)], arguments.rounds)
     finally:
         if not arguments.keep:
             bed("down", *(node.name for node in NODES), check=False)
@@ -133,6 +159,28 @@ def report_runs(pool: Pool, nodes: t.Sequence[Node], rounds: int) -> None:
         print("%-12s %8.2f %14.2f s %12s %14.1f" % (name, *values))
     ratio = middle(costs["site.yml"], "wall") / middle(costs["facts only"], "wall")
     print("%-12s %8.2f (goal: at most %.1f)" % ("ratio", ratio, GOAL))
+
+
+def report_steps(pool: Pool, node: Node, rounds: int) -> None:
+    """One look next to the same questions as tasks, on one node."""
+    words = {"image": node.image(), "container": CONTAINER.format(image=node.image())}
+    tasks = [
+        {"name": step, "ansible.builtin.command": {"cmd": step.format(**words)}, "changed_when": False}
+        for step in STEPS
+    ]
+    steps = pool.directory / "steps.yml"
+    steps.write_text(yaml.safe_dump([{"hosts": "gpu_nodes", "gather_facts": False, "tasks": tasks}]))
+    site = pool.command("site", "--limit", "localhost,%s" % node.name)
+    plays = {"sixteen tasks": [site[0], str(steps), *site[2:]], "one look": site}
+    costs: t.Dict[str, t.List[Cost]] = {name: [] for name in plays}
+    for _round in range(rounds):
+        for name, play in plays.items():
+            costs[name].append(run(pool, [node], play)[1])
+    print("\n%s (%s), median of %d rounds" % (node.name, node.profile, rounds))
+    for name, of_play in costs.items():
+        print("%-14s %8.2f s" % (name, middle(of_play, "wall")))
+    ratio = middle(costs["one look"], "wall") / middle(costs["sixteen tasks"], "wall")
+    print("%-14s %8.2f (goal: at most %.2f)" % ("ratio", ratio, STEPS_GOAL))
 
 
 def middle(costs: t.Sequence[Cost], field: str) -> float:

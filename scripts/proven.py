@@ -162,3 +162,14 @@ ENGINES = Record(
 
 #: Which kernel and which driver a node starts with, and whose GPUs are left alone (make test-boot).
 BOOT = Record("tests/pool/proven-boot.txt", (*_BOOT, "tests/pool/test_boot.py", "tests/pool/test_refusals.py"))
+
+#: The page of a pool in a real browser (make test-browser).
+BROWSER = Record(
+    "tests/browser/proven.txt",
+    (
+        "playbooks/templates/report.*",
+        *("plugins/plugin_utils/%s.py" % name for name in ("page", "page_view", "results")),
+        "tests/browser/*.py",
+        "tests/unit/reports.py",
+    ),
+)

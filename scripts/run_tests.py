@@ -88,6 +88,9 @@ BOOT = _pytest("boot", "tests/pool", "-m", "boot", *SIDE_BY_SIDE, limit=3600, re
 ENGINES = _pytest("engines", "tests/pool", "-m", "engines", *SIDE_BY_SIDE, limit=3600, record=proven.ENGINES)
 PACKAGES = _pytest("packages", "tests/pool", "-m", "packages", *SIDE_BY_SIDE, limit=3600, record=proven.PACKAGES)
 
+#: Side by side they would share two processors between two browsers.
+BROWSER = _pytest("browser", "tests/browser", limit=1200, record=proven.BROWSER)
+
 GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "lint": (
         _tool("ansible-lint", "ansible-lint", "-q", "--format", "pep8"),
@@ -105,8 +108,10 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "boot": (BOOT,),
     "engines": (ENGINES,),
     "packages": (PACKAGES,),
+    "browser": (BROWSER,),
     "real": (REAL,),
     "slow": (
+        BROWSER,
         REAL,
         BOOT,
         ENGINES,
@@ -116,7 +121,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     ),
 }
 #: Where what they cover has not changed since they passed, these prove nothing new.
-RECORDED = ("boot", "engines", "packages", "real")
+RECORDED = ("boot", "browser", "engines", "packages", "real")
 EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow"))
 
 

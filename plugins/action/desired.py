@@ -17,7 +17,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import compat, source_keys
+from ansible_collections.goldennode.gpu.plugins.module_utils import compat, source_keys, waivers
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
@@ -88,10 +88,11 @@ class _Preparation:
         settings, problems = role_variables.read(task_vars, self._value_of)
         self.problems += problems
         self.problems += rendering.setting_problems(settings)
+        today = datetime.date.today()
+        self.problems += waivers.problems(settings["golden"].get(waivers.VARIABLE, ()), today)
         bundle = self._bundle(settings["bundle"].get("bundle_file"), task_vars)
         if bundle is None:
             return {}
-        today = datetime.date.today()
         for platform in bundle.platforms.values():
             self.problems += compat.problems(
                 platform,

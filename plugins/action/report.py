@@ -1,10 +1,14 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action goldennode.gpu.report: prints the table of the pool straight to the terminal, and says who is golden."""
+"""Action goldennode.gpu.report: prints the table of the pool straight to the terminal, and says who is golden.
+
+It also writes what it knows to files: a page for people, JSON for machines, JUnit for CI systems.
+"""
 
 from __future__ import annotations
 
+import datetime
 import json
 import pathlib
 import typing as t
@@ -13,7 +17,15 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool, terminal, whole_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import (
+    junit,
+    page,
+    pool,
+    results,
+    results_file,
+    terminal,
+    whole_file,
+)
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 _ROW = {
@@ -30,6 +42,14 @@ _ROW = {
 }
 
 
+#: Option -> the bytes of the file that it names.
+_FORMATS: t.Dict[str, t.Callable[[results.Plain], bytes]] = {
+    "html": page.render,
+    "json": results.to_json,
+    "junit": junit.junit,
+}
+
+
 class ActionModule(ActionBase):
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -41,23 +61,45 @@ class ActionModule(ActionBase):
             {
                 "hosts": {"type": "list", "elements": "str"},
                 "rows": {"type": "list", "elements": "dict", "options": _ROW},
-                "path": {"type": "path"},
+                "results": {"type": "path"},
+                **{name: {"type": "path"} for name in ("path", *_FORMATS)},
             },
-            mutually_exclusive=[["hosts", "rows"]],
-            required_one_of=[["hosts", "rows"]],
+            mutually_exclusive=[["hosts", "rows", "results"], *(["rows", name] for name in _FORMATS)],
+            required_one_of=[["hosts", "rows", "results"]],
         )
-        hostvars = (task_vars or {}).get("hostvars", {})
-        alive = plain((task_vars or {}).get("ansible_play_hosts", arguments["hosts"]))
-        rows = [Row(**plain(row)) for row in arguments["rows"] or ()]
-        rows += [_row(plain(host), hostvars[host], host not in alive) for host in arguments["hosts"] or ()]
+        rows, found = self._known(arguments, task_vars or {})
         terminal.show(rows, self._display)
         nodes = {row.node: _node(row) for row in rows}
-        for host in arguments["hosts"] or ():
-            nodes[plain(host)]["findings"] = pool.not_passed(plain(hostvars[host].get("__goldennode_look")))
+        for name, one in found["nodes"].items():
+            nodes[name]["findings"] = pool.not_passed({"verdict": one})
         result.update(changed=False, nodes=nodes)
         if arguments["path"]:
-            _write(arguments["path"], {"nodes": nodes})
+            _write("path", arguments["path"], (json.dumps({"nodes": nodes}, indent=1) + "\n").encode("utf-8"))
+        for name, made in _FORMATS.items():
+            if arguments[name]:
+                _write(name, arguments[name], made(found))
         return result
+
+    def _known(
+        self, arguments: t.Mapping[str, t.Any], task_vars: t.Mapping[str, t.Any]
+    ) -> t.Tuple[t.List[Row], results.Plain]:
+        """The rows of the table, and the results behind them; those of rows that were given are not known."""
+        if arguments["results"]:
+            found = _read(arguments["results"])
+            return [results.row(name, one) for name, one in found["nodes"].items()], found
+        hostvars = task_vars.get("hostvars", {})
+        alive = plain(task_vars.get("ansible_play_hosts", arguments["hosts"]))
+        rows, nodes = [Row(**plain(row)) for row in arguments["rows"] or ()], {}
+        for host in plain(arguments["hosts"] or ()):
+            row = _row(host, hostvars[host], host not in alive)
+            desired = (hostvars[host].get("__goldennode_bundle") or {}).get("desired")
+            nodes[host] = results.node(row, plain(hostvars[host].get("__goldennode_look")), plain(desired))
+            rows.append(row)
+        return rows, results.results(nodes, _now())
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
 def _row(host: str, variables: t.Mapping[str, t.Any], lost: bool) -> Row:
@@ -67,14 +109,20 @@ def _row(host: str, variables: t.Mapping[str, t.Any], lost: bool) -> Row:
     return pool.row(host, look, failure, expected, plain(variables.get("ansible_user")), lost)
 
 
-def _write(path: str, report: t.Dict[str, t.Any]) -> None:
-    """For machines: the same rows as JSON."""
+def _read(path: str) -> results.Plain:
     try:
-        whole_file.write(pathlib.Path(path), (json.dumps(report, indent=1) + "\n").encode("utf-8"))
+        return results_file.read(pathlib.Path(path))
+    except results_file.ResultsError as error:
+        raise AnsibleActionFail("results: %s" % error) from None  # said whole; Ansible would say the cause again
+
+
+def _write(option: str, path: str, content: bytes) -> None:
+    try:
+        whole_file.write(pathlib.Path(path), content)
     except OSError as error:
         raise AnsibleActionFail(
-            "path: %s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)
-        ) from error
+            "%s: %s cannot be written: %s. Name a file in a folder that is yours" % (option, path, error.strerror)
+        ) from None
 
 
 def _node(row: Row) -> t.Dict[str, t.Any]:

@@ -104,6 +104,8 @@ def _settle(state: State, stored: marks.Stored, verdict: Verdict, evidence: Evid
         first = next(iter(verdict.broken), None)
         reason = str(refused) if verdict.golden or first is None else marks.first_words(verdict)
         mark = state.mark().value
+        over = marks.differences(mark, stored.desired.digest, evidence).get("waiver") if mark else None
+        reason = "%s (%s)" % (reason, over) if over else reason
         if mark is not None and mark.state == GOLDEN:
             marks.suspend(state, reason)
         return False, "not golden: %s%s" % (reason, " Fix: %s" % first.fix if first and first.fix else "")

@@ -113,6 +113,11 @@ WAIVER_DAYS = 366
 #: The newest CDI that an engine reads: the reader that each release was built with, [V] for 0.7.0, else [2] (moby's own
 #: changes). What is newer than the last row, nobody has told us; before Docker 25 there is no CDI.
 CDI_READERS: t.Tuple[t.Tuple[str, str], ...] = (("25.0", "0.6.0"), ("26.1", "0.7.0"), ("27.4", "0.8.0"))
+#: Podman reads CDI from 4.1 on. 4.9.3 reads what is older than 0.7.0 (NVIDIA/nvidia-container-toolkit#1860), and 5.7
+#: reads 0.7.0 (#1940) [V]. What those between read, and how old a specification those before need, nobody has told us.
+PODMAN_CDI, PODMAN_060, PODMAN_NOT_070, PODMAN_070 = "4.1", "4.9", "5.0", "5.7"
+#: The newest CDI before groups of device nodes came into it.
+CDI_BEFORE_GIDS = "0.6.0"
 #: From this toolkit on, specifications have CDI 0.7.0, for the groups of device nodes [V]; without these, and before,
 #: they have 0.6.0 at most, which every engine that reads CDI can read.
 CDI_070_TOOLKIT = "1.19.1"
@@ -249,6 +254,20 @@ def reads_cdi(docker: str, schema: str) -> t.Optional[bool]:
     if version_numbers(schema) <= version_numbers(newest):
         return True
     return None if newest == CDI_READERS[-1][1] else False
+
+
+def podman_reads_cdi(podman: str, schema: str) -> t.Optional[bool]:
+    """Whether Podman reads a specification of this cdiVersion; None where nobody has told us."""
+    numbers, wanted = version_numbers(podman), version_numbers(schema)
+    if not numbers or not wanted:
+        return None
+    if numbers < version_numbers(PODMAN_CDI):
+        return False
+    if wanted <= version_numbers(CDI_BEFORE_GIDS):
+        return True if numbers >= version_numbers(PODMAN_060) else None
+    if numbers < version_numbers(PODMAN_NOT_070):
+        return False
+    return True if numbers >= version_numbers(PODMAN_070) and wanted <= (0, 7, 0) else None
 
 
 def written_cdi(toolkit: str, gids: bool) -> str:

@@ -13,14 +13,10 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import json
-import math
 import re
 import typing as t
 
 from . import trees
-
-#: Deeper than any real configuration, and far from Python's recursion limit.
-MAX_DEPTH = 100
 
 _SPACES = (" ", "\t", "\r", "\n")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -124,28 +120,12 @@ def place(raw: bytes, path: t.Sequence[str]) -> str:
     return "line %d column %d" % _place(text, node.start)
 
 
-def check_settings(settings: t.Any, path: t.Tuple[str, ...] = (), depth: int = 0) -> None:
+def check_settings(settings: t.Any) -> None:
     """Refuse settings that JSON cannot carry."""
-    if depth > MAX_DEPTH:
-        raise DaemonJsonError("the settings are nested deeper than %d levels" % MAX_DEPTH)
-    if isinstance(settings, dict):
-        for key, value in settings.items():
-            if not isinstance(key, str):
-                raise DaemonJsonError("setting %s: the key %r is not text; put it in quotes" % (_dotted(path), key))
-            check_settings(key, path)
-            check_settings(value, path + (key,), depth + 1)
-    elif isinstance(settings, (list, tuple)):
-        for value in settings:
-            check_settings(value, path, depth + 1)
-    elif isinstance(settings, str):
-        try:
-            settings.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise DaemonJsonError("setting %s: %r is not valid Unicode" % (_dotted(path), settings)) from error
-    elif isinstance(settings, float) and not math.isfinite(settings):
-        raise DaemonJsonError("setting %s: JSON has no number %r" % (_dotted(path), settings))
-    elif not (settings is None or isinstance(settings, (bool, int, float))):
-        raise DaemonJsonError("setting %s: JSON cannot carry a %s" % (_dotted(path), type(settings).__name__))
+    try:
+        trees.check_carried(settings, "JSON", has_null=True)
+    except trees.SettingError as error:
+        raise DaemonJsonError(str(error)) from error
 
 
 # Scanning
@@ -173,8 +153,8 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> _Node:
-    if depth > MAX_DEPTH:
-        raise _at(text, at, "values are nested deeper than %d levels" % MAX_DEPTH)
+    if depth > trees.MAX_DEPTH:
+        raise _at(text, at, "values are nested deeper than %d levels" % trees.MAX_DEPTH)
     first = text[at : at + 1]
     if first == "{":
         return _object(text, at, depth)

@@ -96,7 +96,8 @@ def action(case: Case) -> Action:
             text = "%s %s" % (text, _NEEDS_BUNDLE)
         return Action(text, first.id, first.repair)
     if not case.works:
-        return Action("Look at the layer %s: nothing of it was judged." % case.verdict.first_broken)
+        broken = str(case.verdict.first_broken)
+        return Action("Look at the layer %s. Not all of it was judged: %s." % (broken, reason(case, broken)))
     if case.golden:
         return Action("Nothing is to be done.")
     if case.inferred:
@@ -143,7 +144,7 @@ def left_out(case: Case) -> t.List[str]:
 
 def plain(case: Case) -> t.Dict[str, t.Any]:
     """The node for machines."""
-    verdict, evidence = case.verdict, case.evidence
+    verdict, evidence, todo = case.verdict, case.evidence, action(case)
     platform = evidence.platform.value
     return {
         "golden": case.golden,
@@ -151,7 +152,7 @@ def plain(case: Case) -> t.Dict[str, t.Any]:
         "verdict": case.said,
         "first_broken": verdict.first_broken if verdict else None,
         "layers": layers(case),
-        "action": action(case)._asdict(),
+        "action": None if case.golden else {"text": todo.text, "id": todo.finding, "repair": todo.repair},
         "findings": to_plain(verdict.findings) if verdict else [],
         "not_proven": list(verdict.not_proven) if verdict else [],
         "table": {**table(evidence), "expected_gpus": case.expected_gpus},

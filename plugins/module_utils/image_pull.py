@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
 import json
 import re
 import typing as t
 
-HUB = "docker.io"
+from .registry import HUB, Login
+
 #: By this name the client keeps the login of Docker Hub.
 _KEY_OF_HUB = "https://index.docker.io/v1/"
 
@@ -27,24 +26,14 @@ _TOO_MANY = re.compile(r"toomanyrequests|\b429\b", re.IGNORECASE)
 _GONE = re.compile(r"manifest unknown|manifest for \S+ not found|: not found\b|name unknown", re.IGNORECASE)
 
 
-@dataclasses.dataclass(frozen=True)
-class Login:
-    """The password is not shown where a login is printed."""
-
-    registry: str
-    username: str
-    password: str = dataclasses.field(repr=False)
-
-
 def client_config(login: Login) -> str:
     """The client's config.json with this login and nothing else.
 
     It is written and not made by ``docker login``: that would hand the password to a store of root's (``pass``) where
     the node has one. With an entry in ``auths`` the client looks for no store.
     """
-    pair = "%s:%s" % (login.username, login.password)
     key = _KEY_OF_HUB if login.registry == HUB else login.registry
-    return json.dumps({"auths": {key: {"auth": base64.b64encode(pair.encode("utf-8")).decode("ascii")}}})
+    return json.dumps({"auths": {key: {"auth": login.basic}}})
 
 
 def is_absent(rc: int, stderr: str) -> bool:

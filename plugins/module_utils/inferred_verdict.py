@@ -28,10 +28,9 @@ _OF_A_BUNDLE = (
     *("host_driver.boot_default", "host_driver.kernel_arguments", "host_driver.files", "host_driver.units"),
     *("device_nodes.files", "container_runtime.files", "policy.files", "policy.units"),
 )
-_OF_A_CONTAINER = (
-    *("container_runtime.injection", "image.requirement", "image.gpus", "image.libraries", "image.device_nodes"),
-    *("image.cuda", "image.requests", "policy.container_devices", "policy.apparmor"),
-)
+#: What a container must be started for.
+_BY_CONTAINERS = frozenset(("containers", "requests", "image_environment"))
+_OF_A_CONTAINER = tuple(check.id for check in CHECKS if _BY_CONTAINERS.intersection(check.needs))
 _OF_A_DRIVER = tuple(
     check.id
     for check in CHECKS

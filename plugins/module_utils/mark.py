@@ -20,7 +20,7 @@ import os
 import time
 import typing as t
 
-from . import docker_record
+from . import docker_record, waivers
 from .model import NOT_READ, SCHEMA, Desired, Evidence, Reading, Verdict, to_plain
 from .plain import desired_from_plain, from_plain
 from .system import System
@@ -47,7 +47,10 @@ class LockBusy(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """mark.json. What was proven, from ``desired_digest`` on, is kept while a mark is suspended."""
+    """mark.json. What was proven, from ``desired_digest`` on, is kept while a mark is suspended.
+
+    ``waived_until``: the last day on which the mark can hold, where it rests on findings that are waived.
+    """
 
     schema: int
     state: str
@@ -64,6 +67,7 @@ class Mark:
     collection_version: str = ""
     not_proven: t.Tuple[str, ...] = ()
     findings_digest: str = ""
+    waived_until: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,10 +272,11 @@ def _proven(run: str, desired: Desired, verdict: Verdict, evidence: Evidence) ->
     boot = evidence.boot.value
     if boot is None:
         raise MarkRefused("the boot id of the node is not known: %s" % evidence.boot.error)
+    until = waivers.ends(desired, evidence, verdict.findings)
     return Mark(
         schema=SCHEMA,
         state=GOLDEN,
-        reason="every required check passed",
+        reason="every required check passed%s" % (", but for what is waived until %s" % until if until else ""),
         by="run",
         run=run,
         since=now(),
@@ -284,6 +289,7 @@ def _proven(run: str, desired: Desired, verdict: Verdict, evidence: Evidence) ->
         collection_version=VERSION,
         not_proven=verdict.not_proven,
         findings_digest=findings_digest(verdict.findings),
+        waived_until=until,
     )
 
 
@@ -331,11 +337,13 @@ def restore(state: State, desired: Desired, verdict: Verdict, evidence: Evidence
         raise MarkRefused("only a run clears a revocation or gives a first mark; run site.yml")
     if old.state == SUSPENDED and old.by != "agent":
         raise MarkRefused("the mark was suspended by %s, and only the agent's own suspension is lifted by it" % old.by)
-    other = [text for name, text in differences(old, desired.digest, evidence).items() if name != "boot"]
+    found = differences(old, desired.digest, evidence)
+    # What was waived and is not any more has been judged by this verdict, as the boot has.
+    other = [text for name, text in found.items() if name not in ("boot", "waiver")]
     boot = evidence.boot.value
     if boot is None or other:  # an unknown boot is among the others
         raise MarkRefused("%s; that is renewed by a run only: run site.yml" % "; ".join(other))
-    if old.state == GOLDEN and old.boot_id == boot.boot_id:
+    if old.state == GOLDEN and old.boot_id == boot.boot_id and "waiver" not in found:
         return Change(to_plain(old), to_plain(old))
     return state.put_mark(
         dataclasses.replace(
@@ -347,6 +355,7 @@ def restore(state: State, desired: Desired, verdict: Verdict, evidence: Evidence
             boot_id=boot.boot_id,
             not_proven=verdict.not_proven + _not_asked(old, verdict),
             findings_digest=findings_digest(verdict.findings),
+            waived_until=waivers.ends(desired, evidence, verdict.findings),
         )
     )
 
@@ -363,7 +372,8 @@ def _not_asked(old: Mark, verdict: Verdict) -> t.Tuple[str, ...]:
 def differences(mark: Mark, desired_digest: str, evidence: Evidence) -> t.Dict[str, str]:
     """What is not as it was when the mark was given: ``desired``, ``boot``, ``kernel``, ``driver``, ``gpus``, in words.
 
-    The GPUs are compared where the look has asked for them; the local fact does not.
+    The GPUs are compared where the look has asked for them; the local fact does not. ``waiver``: what the mark rests on
+    is waived no longer, whether or not this look can judge it.
     """
     found: t.Dict[str, str] = {}
     boot = evidence.boot.value
@@ -380,7 +390,15 @@ def differences(mark: Mark, desired_digest: str, evidence: Evidence) -> t.Dict[s
         found["driver"] = "driver %s is loaded, verified was %s" % (_driver(evidence) or "none", mark.driver)
     if (evidence.nvml.value or evidence.smi.value) and _uuids(evidence) != mark.gpus:
         found["gpus"] = "the GPUs are not those that were verified: %s" % (", ".join(_uuids(evidence)) or "none")
+    if _waiver_over(mark, evidence):
+        found["waiver"] = "what the mark rests on was waived until %s, which is over" % mark.waived_until
     return found
+
+
+def _waiver_over(mark: Mark, evidence: Evidence) -> bool:
+    """Also where no day is known: then no waiver counts."""
+    last, today = waivers.day(mark.waived_until), waivers.day_of(evidence)
+    return bool(mark.waived_until) and (last is None or today is None or last < today)
 
 
 def objection(mark: Reading[Mark], stored: Reading[Stored], desired: Desired, evidence: Evidence) -> str:
@@ -451,6 +469,7 @@ def status(mark: Reading[Mark], stored: Reading[Stored], evidence: Evidence, ver
 
 
 _RUN = "Run site.yml on this node."
+_WAIVER = "Mend what was waived and take the waiver out of golden_waivers, or give it another day; then run site.yml."
 _AGENT = "goldennode-agent.service verifies after the boot; journalctl -b -u goldennode-agent tells. Else run site.yml."
 
 
@@ -470,6 +489,8 @@ def _not_golden(
         return other["boot"] + kernel, "host_driver" if kernel else None, _RUN if kernel else _AGENT
     if verdict is None or not verdict.golden:
         return _broken(verdict)
+    if "waiver" in other:
+        return other["waiver"], None, _WAIVER
     if other:
         return "; ".join(other.values()), "host_driver", _RUN
     return "", None, ""

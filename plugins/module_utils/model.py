@@ -297,10 +297,98 @@ class DeviceNode:
 
 
 @dataclasses.dataclass(frozen=True)
+class GpuMode:
+    """A mode that takes effect at the GPU's next reset: ``pending`` is what it will be then."""
+
+    current: bool
+    pending: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class RemappedRows:
+    """Rows of the GPU's memory that spare rows stand in for, by the kind of error that led to it.
+
+    ``pending``: one more waits for a reset; ``failed``: there was no spare row left for one.
+    """
+
+    correctable: int
+    uncorrectable: int
+    pending: bool
+    failed: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class PcieLink:
+    """Generation and lanes of a link, now and at best; None where they are not told. Both may drop while it is idle."""
+
+    generation: t.Optional[int] = None
+    max_generation: t.Optional[int] = None
+    width: t.Optional[int] = None
+    max_width: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PciSlot:
+    """What sysfs says of a GPU's place. ``numa_node`` is -1 where the firmware does not tell, None without a file."""
+
+    link: PcieLink
+    numa_node: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Fabric:
+    """How far the GPU is registered with the NVLink fabric, as NVML numbers it.
+
+    ``state``: 0 it has none, 1 not started, 2 in progress, 3 completed; ``status`` is then an NVML error code.
+    ``health`` is a mask of small fields, ``summary`` 1 healthy, 2 unhealthy, 3 limited; both are 0 where not told.
+    """
+
+    state: int
+    status: int = 0
+    health: int = 0
+    summary: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class GpuProcess:
+    """A program that computes on a GPU. ``name`` is the program's alone, never its arguments; ``memory`` in bytes."""
+
+    pid: int
+    name: t.Optional[str] = None
+    memory: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class GpuState:
+    """What one GPU says of itself through NVML. A value of None: this driver or this GPU does not have such a thing.
+
+    MIG instances are counted by the devices that a program can use: one without a compute instance is none.
+    ``ecc_volatile`` counts uncorrected errors since the driver was loaded, ``ecc_aggregate`` those of the GPU's life.
+    ``clock_events`` are bits (``parse.gpu_state.CLOCK_EVENTS``), ``recovery`` is the number of an action (0: none).
+    """
+
+    mig: Reading[GpuMode] = NOT_READ
+    gpu_instances: Reading[int] = NOT_READ
+    compute_instances: Reading[int] = NOT_READ
+    ecc: Reading[GpuMode] = NOT_READ
+    ecc_volatile: Reading[int] = NOT_READ
+    ecc_aggregate: Reading[int] = NOT_READ
+    remapped: Reading[RemappedRows] = NOT_READ
+    retired_pending: Reading[bool] = NOT_READ  # pages of GPUs before Ampere
+    recovery: Reading[int] = NOT_READ
+    fabric: Reading[Fabric] = NOT_READ
+    clock_events: Reading[int] = NOT_READ
+    persistence: Reading[bool] = NOT_READ
+    pcie: Reading[PcieLink] = NOT_READ
+    utilization: Reading[int] = NOT_READ  # percent
+    processes: Reading[t.Tuple[GpuProcess, ...]] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
 class Gpu:
     """One GPU as a tool reports it. ``error`` says why this GPU could not be asked (lost, not initialised).
 
-    ``warning`` is what the tool says of a GPU that answers all the same.
+    ``warning`` is what the tool says of a GPU that answers all the same. ``state`` is None where it was not asked for.
     """
 
     index: int
@@ -309,6 +397,7 @@ class Gpu:
     pci_address: t.Optional[str] = None
     error: t.Optional[str] = None
     warning: t.Optional[str] = None
+    state: t.Optional[GpuState] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -370,6 +459,19 @@ class Initramfs:
     nvidia_version: t.Optional[str] = None
     nvidia_on_disk: t.Optional[str] = None
     missing: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildFailure:
+    """Why DKMS has not built the lock's driver, by the log ``path`` of the last build that failed.
+
+    ``kernel`` is the one that it was built for, and ``cause`` what stopped it; "" where the log does not say.
+    """
+
+    path: str
+    kernel: str
+    cause: str
+    fix: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -460,20 +562,28 @@ class DockerClients:
 
 
 @dataclasses.dataclass(frozen=True)
+class Mounted:
+    """On what a directory lies. ``device`` is a word where the file system is on none, as ``tmpfs``."""
+
+    point: str
+    file_system: str
+    device: str
+
+
+@dataclasses.dataclass(frozen=True)
 class DockerRoot:
     """Where Docker keeps its data: as the daemon says, or as daemon.json does where none answers.
 
-    ``directory`` is what stands behind links; ``mount_point``, ``file_system`` and ``device`` say on what it lies.
-    ``wanted`` is the directory behind the wanted data-root, "" where none is wanted. Where it is another one, ``moves``
-    is true, and ``left`` counts what the present one holds (containers, images, volumes).
+    ``directory`` is what stands behind links, and ``on`` what it lies on. ``wanted`` is the directory behind the wanted
+    data-root, "" where none is wanted, and ``wanted_on`` what that lies on. Where it is another one, ``moves`` is true,
+    and ``left`` counts what the present one holds (containers, images, volumes).
     """
 
     path: str
     directory: str
-    mount_point: str
-    file_system: str
-    device: str
+    on: Mounted
     wanted: str = ""
+    wanted_on: t.Optional[Mounted] = None
     moves: bool = False
     left: t.Dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -523,6 +633,51 @@ class SELinux:
 
 
 @dataclasses.dataclass(frozen=True)
+class DriverFile:
+    """A libcuda or libnvidia-ml in a container's file system. ``given``: it is mounted there, and is the host's.
+
+    ``source`` is the image's own file that the toolkit has mounted there, as it did before 1.17.4 and still may.
+    """
+
+    path: str
+    target: str
+    given: bool
+    source: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Framework:
+    """A framework in the Python of an image, as its own files tell it, which imports nothing.
+
+    ``cuda`` is the CUDA that it was built for as ``12.4``, "" where the files do not tell which; ``for_gpus``: whether
+    it was built for NVIDIA's GPUs at all, None where they do not tell.
+    """
+
+    name: str  # torch | tensorflow | jax
+    path: str
+    version: str = ""
+    cuda: str = ""
+    for_gpus: t.Optional[bool] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FrameworkUse:
+    """What an imported framework says of the GPUs. ``architectures`` are those that it has code for (``sm_80``), and
+    ``capabilities`` those of the GPUs (``8.6``); both empty where it does not tell. ``error``: why it could not be
+    asked to the end.
+    """
+
+    name: str
+    version: str = ""
+    cuda: str = ""
+    available: t.Optional[bool] = None
+    devices: t.Optional[int] = None
+    architectures: t.Tuple[str, ...] = ()
+    capabilities: t.Tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class ContainerLook:
     """What a fresh container sees. ``injection``: ``runtime`` (the nvidia runtime) or ``cdi``.
 
@@ -538,6 +693,9 @@ class ContainerLook:
     device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
     cuda: Reading[CudaInit] = NOT_READ
     confinement: Reading[str] = NOT_READ
+    ldconfig: Reading[str] = NOT_READ  # its path, None where the image has none
+    driver_files: Reading[t.Tuple[DriverFile, ...]] = NOT_READ  # the host's and the image's own
+    frameworks: Reading[t.Tuple[Framework, ...]] = NOT_READ
 
 
 @dataclasses.dataclass(frozen=True)
@@ -561,6 +719,7 @@ class RunningContainer:
     ``drivers``: versions in the names of the host's driver files that are bound into it. ``own_mounts``: whoever
     created it named such a file as a volume. ``device_allow``: what systemd lets it open, None where systemd does not
     judge its devices. ``owner`` is who else starts and stops it: compose, swarm or kubernetes, and its name there.
+    ``pid`` is its first process.
     """
 
     id: str
@@ -575,6 +734,7 @@ class RunningContainer:
     nodes: t.Tuple[DeviceNode, ...] = ()
     device_allow: t.Optional[t.Tuple[str, ...]] = None
     error: t.Optional[str] = None
+    pid: int = 0
 
     @property
     def label(self) -> str:
@@ -598,6 +758,140 @@ class ReloadLook:
     not_tried: str = ""
     before: Reading[DeviceAnswers] = NOT_READ
     after: Reading[DeviceAnswers] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class Stall:
+    """Share of the time, in percent, in which work waited for one resource: over the last 10, 60 and 300 seconds.
+
+    ``some``: at least one task waited. ``full``: every task that had anything to do did, so that nothing went on.
+    """
+
+    some: t.Tuple[float, ...] = ()
+    full: t.Tuple[float, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CpuTimes:
+    """Of all the time of all CPUs since boot, in percent: idle while a disk was waited for, and taken by a hypervisor.
+
+    There is no sample of a moment: that would need a wait.
+    """
+
+    iowait: float
+    steal: float
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryState:
+    """In kibibytes, as /proc/meminfo has it. ``swapped_in``: pages that were read back from swap since boot."""
+
+    total: int
+    available: int
+    swap_total: int
+    swap_free: int
+    swapped_in: t.Optional[int] = None
+    swappiness: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CpuFrequency:
+    """How the kernel chooses the frequency of CPUs. ``policies`` counts groups of CPUs by governor, and by preference
+    where the CPU chooses itself (``powersave, power``); empty where the kernel chooses none, as in most guests.
+    """
+
+    driver: str = ""
+    policies: t.Dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostLoad:
+    """What can make a healthy node slow. ``stalls`` are by resource (cpu, memory, io), empty where the kernel does not
+    count them; ``load`` the load averages of 1, 5 and 15 minutes; ``numa`` the CPUs of each NUMA node.
+    """
+
+    stalls: Reading[t.Dict[str, Stall]] = NOT_READ
+    load: Reading[t.Tuple[float, ...]] = NOT_READ
+    times: Reading[CpuTimes] = NOT_READ
+    memory: Reading[MemoryState] = NOT_READ
+    frequency: Reading[CpuFrequency] = NOT_READ
+    online: Reading[t.Tuple[int, ...]] = NOT_READ
+    isolated: Reading[t.Tuple[int, ...]] = NOT_READ
+    numa: Reading[t.Dict[str, t.Tuple[int, ...]]] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class ContainerLimits:
+    """What the control groups of one running container with GPUs let it have, and what it lacked. None is no limit.
+
+    ``cpus`` is a number of CPUs, ``cpuset`` which ones, ``memory`` and ``shm`` (its /dev/shm) are in bytes.
+    ``throttled`` is the share, in percent, of the periods since its start in which it was stopped for its quota of CPU;
+    ``oom_kills`` counts processes that were killed for want of memory. ``gpu_numa``: the NUMA nodes of its GPUs.
+    """
+
+    label: str
+    gpus: int
+    cgroup: str = ""  # v1 | v2
+    cpus: t.Optional[float] = None
+    cpuset: t.Tuple[int, ...] = ()
+    memory: t.Optional[int] = None
+    oom_kills: t.Optional[int] = None
+    pids: t.Optional[int] = None
+    pids_now: t.Optional[int] = None
+    throttled: t.Optional[float] = None
+    shm: t.Optional[int] = None
+    gpu_numa: t.Tuple[int, ...] = ()
+    stalls: t.Dict[str, Stall] = dataclasses.field(default_factory=dict)
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlGroups:
+    """``version``: 1, 2 or hybrid (1, with an empty tree of 2 beside it). ``controllers``: those of the tree of 2.
+
+    ``delegated``: controllers that systemd hands to the users' own services, by the files of user@.service.
+    """
+
+    version: str
+    controllers: t.Tuple[str, ...] = ()
+    delegated: Reading[t.Tuple[str, ...]] = NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class ContainerEngine:
+    """One engine that is installed. ``runtimes`` are those of its settings that are NVIDIA's, ``misplaced`` those that
+    stand where this version of the file is not read. ``cdi``, ``cri`` and ``systemd_cgroup`` are None where nothing
+    says it; ``error`` is why its settings are not known. ``files``: those that say anything.
+    """
+
+    name: str  # docker | podman | containerd | crio | cri-dockerd
+    path: str
+    version: str = ""
+    active: t.Optional[bool] = None
+    files: t.Tuple[str, ...] = ()
+    runtimes: t.Tuple[str, ...] = ()
+    misplaced: t.Tuple[str, ...] = ()
+    default_runtime: str = ""
+    systemd_cgroup: t.Optional[bool] = None
+    cri: t.Optional[bool] = None
+    cdi: t.Optional[bool] = None
+    cdi_dirs: t.Tuple[str, ...] = ()
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Engines:
+    """Every container engine of the node. ``hooks`` are files of hooks.d that start NVIDIA's hook; ``kubelet`` the
+    program that runs Kubernetes here, "" where none does; ``rootless`` the sockets of users' own engines, by user id.
+    """
+
+    engines: t.Tuple[ContainerEngine, ...] = ()
+    hooks: t.Tuple[str, ...] = ()
+    kubelet: str = ""
+    rootless: Reading[t.Dict[str, t.Tuple[str, ...]]] = NOT_READ
+
+    def get(self, name: str) -> t.Optional[ContainerEngine]:
+        return next((engine for engine in self.engines if engine.name == name), None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -651,9 +945,19 @@ class Evidence:
     selinux: Reading[SELinux] = NOT_READ
     module_to_boot: Reading[ModuleOnDisk] = NOT_READ  # for the lock's kernel; the running one's where that is the same
     dkms: Reading[t.Tuple[DkmsModule, ...]] = NOT_READ  # None where dkms is not installed
+    build_failure: Reading[BuildFailure] = NOT_READ  # None where no build of the lock's driver has failed
+    docker_journal: Reading[t.Tuple[str, ...]] = NOT_READ  # why dockerd ended, the last first; None where it answers
     fabric_mismatch: Reading[FabricMismatch] = NOT_READ  # None where it complains of nothing, or there is no NVSwitch
     dev_char: Reading[t.Dict[str, t.Optional[str]]] = NOT_READ  # node: what its link in /dev/char leads to
     running_containers: Reading[t.Tuple[RunningContainer, ...]] = NOT_READ  # None where Docker is not installed
+    pci_slots: Reading[t.Dict[str, PciSlot]] = NOT_READ  # by address, of the GPUs of this node
+    numa_nodes: Reading[int] = NOT_READ  # how many the machine has
+    load: Reading[HostLoad] = NOT_READ
+    limits: Reading[t.Tuple[ContainerLimits, ...]] = NOT_READ  # of running containers with GPUs; None without Docker
+    cgroups: Reading[ControlGroups] = NOT_READ
+    engines: Reading[Engines] = NOT_READ
+    image_environment: Reading[t.Dict[str, str]] = NOT_READ  # what the image sets, of those that decide over GPUs
+    frameworks: Reading[t.Tuple[FrameworkUse, ...]] = NOT_READ  # imported, where a look is to mark the node
     reloads: t.Dict[str, Reading[ReloadLook]] = dataclasses.field(default_factory=dict)  # by injection; on request only
 
 
@@ -663,6 +967,7 @@ class Finding:
 
     ``id`` is ``<layer>.<check>``; ``entity`` what it is about (a package, a path, a GPU) or "" for the node;
     ``cause`` and ``fix`` are sentences for people; ``repair`` is one of REPAIRS and set when status is ``fail``.
+    ``waived``: until when it does not stand in the way of golden, and why; "" where it does, or never would.
     """
 
     id: str
@@ -675,6 +980,12 @@ class Finding:
     fix: str = ""
     required: bool = True
     repair: str = ""
+    waived: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where the documentation tells more of this check, from the root of the collection."""
+        return "docs/checks/%s.md" % self.id
 
     @property
     def words(self) -> str:

@@ -15,10 +15,7 @@ import json
 import re
 import typing as t
 
-#: Deeper than any real configuration, and far from Python's recursion limit.
-MAX_DEPTH = 100
-
-Path = t.Tuple[str, ...]
+from .trees import MAX_DEPTH, Path
 
 _BOM = "\ufeff"
 _BLANK = re.compile(r"[ \t]*")

@@ -10,15 +10,13 @@ comment that shows it switched off, else behind the last key of its table, else 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 import typing as t
 
+from . import trees
 from .toml_scan import (
-    MAX_DEPTH,
     Document,
     Member,
-    Path,
     Section,
     Table,
     Tables,
@@ -32,7 +30,7 @@ from .toml_scan import (
     scan,
     spelled_key,
 )
-from .trees import same
+from .trees import Path
 
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"\\]')
 _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
@@ -75,28 +73,12 @@ def merge(raw: t.Optional[bytes], settings: t.Mapping[str, t.Any]) -> bytes:
     return text.encode("utf-8")
 
 
-def check_settings(settings: t.Any, path: Path = (), depth: int = 0) -> None:
+def check_settings(settings: t.Any) -> None:
     """Refuse settings that TOML cannot carry."""
-    if depth > MAX_DEPTH:
-        raise TomlError("the settings are nested deeper than %d levels" % MAX_DEPTH)
-    if isinstance(settings, dict):
-        for key, value in settings.items():
-            if not isinstance(key, str):
-                raise TomlError("setting %s: the key %r is not text; put it in quotes" % (dotted(path), key))
-            check_settings(key, path)
-            check_settings(value, (*path, key), depth + 1)
-    elif isinstance(settings, (list, tuple)):
-        for value in settings:
-            check_settings(value, path, depth + 1)
-    elif isinstance(settings, str):
-        try:
-            settings.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise TomlError("setting %s: %r is not valid Unicode" % (dotted(path), settings)) from error
-    elif isinstance(settings, float) and not math.isfinite(settings):
-        raise TomlError("setting %s: %r is no number to set" % (dotted(path), settings))
-    elif not isinstance(settings, (bool, int, float)):
-        raise TomlError("setting %s: TOML cannot carry a %s" % (dotted(path), type(settings).__name__))
+    try:
+        trees.check_carried(settings, "TOML", has_null=False)
+    except trees.SettingError as error:
+        raise TomlError(str(error)) from error
 
 
 def _leaves(settings: t.Mapping[str, t.Any], path: Path = ()) -> t.Iterator[t.Tuple[Path, t.Any]]:
@@ -152,7 +134,7 @@ class _Editor:
         """``value`` is the one under ``path[:depth]``."""
         rest = path[depth:]
         if not rest and value.kind != "table":
-            if not same(value.plain, wanted):
+            if not trees.same(value.plain, wanted):
                 self._replaced.append(_Edit(value.start, value.end, _spelled(wanted)))
             return
         if value.kind != "table":

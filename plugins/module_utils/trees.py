@@ -5,9 +5,47 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 Path = t.Tuple[str, ...]
+
+#: Deeper than any real configuration, and far from Python's recursion limit.
+MAX_DEPTH = 100
+
+
+class SettingError(ValueError):
+    """A setting that a file of its kind cannot carry."""
+
+
+def check_carried(settings: t.Any, kind: str, has_null: bool, path: Path = (), depth: int = 0) -> None:
+    """Refuse settings that cannot be written into a file of this kind.
+
+    :arg kind: its name for people: ``JSON`` or ``TOML``
+    :arg has_null: whether it knows a value for nothing
+    :raises SettingError: naming the setting by its path
+    """
+    name = 'setting "%s"' % ".".join(path) if path else "the settings"
+    if depth > MAX_DEPTH:
+        raise SettingError("the settings are nested deeper than %d levels" % MAX_DEPTH)
+    if isinstance(settings, dict):
+        for key, value in settings.items():
+            if not isinstance(key, str):
+                raise SettingError("%s: the key %r is not text; put it in quotes" % (name, key))
+            check_carried(key, kind, has_null, path)
+            check_carried(value, kind, has_null, (*path, key), depth + 1)
+    elif isinstance(settings, (list, tuple)):
+        for value in settings:
+            check_carried(value, kind, has_null, path, depth + 1)
+    elif isinstance(settings, str):
+        try:
+            settings.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise SettingError("%s: %r is not valid Unicode" % (name, settings)) from error
+    elif isinstance(settings, float) and not math.isfinite(settings):
+        raise SettingError("%s: %r is no number that %s can carry" % (name, settings, kind))
+    elif not (isinstance(settings, (bool, int, float)) or (has_null and settings is None)):
+        raise SettingError("%s: %s cannot carry a %s" % (name, kind, type(settings).__name__))
 
 
 def at(settings: t.Any, path: t.Iterable[str], missing: t.Any = None) -> t.Any:

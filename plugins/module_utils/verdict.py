@@ -4,6 +4,7 @@
 """From evidence to a verdict: golden or not, with the first broken layer. Pure.
 
 What stands behind a broken layer is not judged: its findings would be consequences, and would hide the cause.
+A finding that is waived breaks no layer; no waiver counts for what is refused before a role changes anything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import json
 import typing as t
 
+from . import waivers
 from .checks.registry import CHECKS, Check
 from .model import LAYERS, Desired, Evidence, Finding, Reading, Verdict, to_plain
 
@@ -27,6 +29,9 @@ _OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvs
 #: Checks of what was on the node before us: what of it only a person can mend needs no wanted state to be seen.
 _OF_BEFORE = ("container_runtime.daemon_config", "container_runtime.daemon", "container_runtime.toolkit_config")
 
+#: Where Docker's data shall be: a place that a reboot empties is said before anything is put there.
+_OF_WISHES = ("container_runtime.data_root",)
+
 #: What must be right before a role may begin, in whatever layer it stands.
 _PRECONDITIONS = (
     *_WITHOUT_DESIRED,
@@ -35,12 +40,17 @@ _PRECONDITIONS = (
     "host_driver.kernel",
     *_OF_BUNDLE,
     *_OF_BEFORE,
+    *_OF_WISHES,
 )
+
+#: What their failed findings say is no gap in the proof.
+_ADVICE = frozenset(check.id for check in CHECKS if check.advice)
 
 _NOTHING = Desired(digest="", platform="", lock={}, settings={}, files={}, daemon={}, units={})
 
-#: On WSL there is no GPU on PCI and no driver of its own; host_driver.kernel says so.
-_NOT_ON_WSL = ("hardware", "packages")
+#: On WSL there is no GPU on PCI and no driver of its own. This check says so, and what the others would say of such a
+#: node would be its consequences: nvidia-smi speaks of a denial there.
+_OF_WSL = "host_driver.kernel"
 
 
 def run(
@@ -55,6 +65,7 @@ def run(
     """
     given = instead or {}
     checks = _answerable(evidence)
+    waived = waivers.on_day(desired, waivers.day_of(evidence))
     findings: t.List[Finding] = []
     broken: t.Optional[str] = None
     for layer in LAYERS:
@@ -62,7 +73,7 @@ def run(
         if broken:
             findings.extend(_not_judged(check, "not judged: %s is broken" % broken) for check in mine)
             continue
-        found = [
+        judged = (
             finding
             for check in mine
             for finding in (
@@ -70,7 +81,8 @@ def run(
                 if check.id in given
                 else judge(check, desired, evidence, expected_gpus)
             )
-        ]
+        )
+        found = waivers.applied(judged, waived)
         findings.extend(found)
         if any(finding.required and finding.status in _BROKEN for finding in found):
             broken = layer
@@ -155,19 +167,27 @@ def conclude(findings: t.Sequence[Finding]) -> Verdict:
         golden=golden,
         first_broken=min((f.layer for f in broken), key=LAYERS.index) if broken else None,
         findings=tuple(findings),
-        not_proven=tuple(
-            dict.fromkeys(
-                "%s: %s" % (f.id, f.cause or f.actual) for f in findings if not f.required and f.status in _BROKEN
-            )
-        ),
+        not_proven=tuple(dict.fromkeys(_said(f) for f in findings if _unproven(f))),
     )
+
+
+def _unproven(finding: Finding) -> bool:
+    """What is not known always is. A busy disk and the limits of somebody's container are not: they are told apart."""
+    if finding.required or finding.status not in _BROKEN:
+        return False
+    return finding.status == "unknown" or finding.id not in _ADVICE
+
+
+def _said(finding: Finding) -> str:
+    said = finding.cause or finding.actual
+    return "%s: %s%s" % (finding.id, said, " (%s)" % finding.waived if finding.waived else "")
 
 
 def judge(check: Check, desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.List[Finding]:
     """Ask one check. It is asked only when what it needs is known; unknown never passes."""
     platform = evidence.platform.value
-    if platform is not None and platform.wsl and check.layer in _NOT_ON_WSL:
-        return [_not_judged(check, "not judged: the node is WSL, see host_driver.kernel")]
+    if platform is not None and platform.wsl and check.id != _OF_WSL:
+        return [_not_judged(check, "not judged: the node is WSL, see %s" % _OF_WSL)]
     missing = [
         text for text in (_missing(evidence, field) for field in check.needs if field not in check.interprets) if text
     ]

@@ -85,7 +85,8 @@ nodes:
       description: Status by layer.
       type: dict
     action:
-      description: The one next action, with C(text), the id of the C(finding) that asks for it, and its C(repair).
+      description: The one next action, with C(text), the C(id) of the finding that asks for it, and its C(repair);
+        null where nothing is to be done.
       type: dict
     findings:
       description: All findings, as M(goldennode.gpu.node_verify) returns them.

@@ -156,6 +156,10 @@ mark:
       description: Digest of the findings that led to it.
       type: str
       sample: sha256:89ab
+    waived_until:
+      description: The last day on which the mark can hold, where findings are waived; empty where none is.
+      type: str
+      sample: ""
 """
 
 import json

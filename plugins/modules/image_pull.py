@@ -76,13 +76,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.image_pull import (
-    Login,
-    client_config,
-    is_absent,
-    trouble,
-)
+from ansible_collections.goldennode.gpu.plugins.module_utils.image_pull import client_config, is_absent, trouble
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.docker import DOCKER
+from ansible_collections.goldennode.gpu.plugins.module_utils.registry import Login
 
 #: In memory, and only root may write there.
 PARENT = "/run"

@@ -18,7 +18,9 @@ description:
     changed, and nothing of it is used but its proxies.
   - Adds what these packages need of the same vendors, so that nothing of the set stays without a version.
   - Proves by simulation that the whole set can be installed on this node.
-  - Asks the registry for the digest of the bundle's image, where the bundle does not pin it.
+  - Asks the registry for the digest of the bundle's image, where the bundle does not pin it, with the login of
+    O(registry_logins) where it lets nobody else read. A login is kept in memory, and sent to that registry and the
+    place that it names for tokens, never on to where these redirect, and never without TLS where the registry has it.
   - Changes nothing. Must run on a node of the platform; apt is the only package manager so far.
 extends_documentation_fragment:
   - goldennode.gpu.attributes.looks
@@ -36,6 +38,24 @@ options:
     type: list
     elements: str
     default: []
+  registry_logins:
+    description: Logins of registries, as C(docker_registries) has them.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      registry:
+        description: Name of the registry as images have it; C(docker.io) for Docker Hub.
+        type: str
+        required: true
+      username:
+        description: Name to log in with.
+        type: str
+        required: true
+      password:
+        description: Password or token.
+        type: str
+        required: true
   timeout:
     description: Seconds for the package manager, and for each request to the registry a tenth of it.
     type: int
@@ -86,7 +106,11 @@ _PACKAGE_MANAGERS = {"debian": "apt", "ubuntu": "apt", "rhel": "dnf", "rocky": "
 
 
 def resolve(
-    bundle: PlatformBundle, insecure: t.Sequence[str], timeout: int, fetch: registry.Fetch
+    bundle: PlatformBundle,
+    insecure: t.Sequence[str],
+    timeout: int,
+    fetch: registry.Fetch,
+    logins: t.Sequence[registry.Login] = (),
 ) -> t.Tuple[t.Dict[str, t.Any], t.Sequence[str]]:
     """The lock, and what the node would lose.
 
@@ -98,7 +122,7 @@ def resolve(
         raise apt_root.ResolveError(
             [Problem("platform", bundle.platform, "cannot be resolved yet: it has %s" % manager, fix)]
         )
-    digest, problems = image_digest(bundle, insecure, fetch)
+    digest, problems = image_digest(bundle, insecure, fetch, logins)
     try:
         resolved = RESOLVERS[manager](bundle, timeout)
     except apt_root.ResolveError as error:
@@ -110,13 +134,16 @@ def resolve(
 
 
 def image_digest(
-    bundle: PlatformBundle, insecure: t.Sequence[str], fetch: registry.Fetch
+    bundle: PlatformBundle,
+    insecure: t.Sequence[str],
+    fetch: registry.Fetch,
+    logins: t.Sequence[registry.Login] = (),
 ) -> t.Tuple[str, t.List[Problem]]:
     """The digest that the bundle pins, else the one that the registry has; or why there is none."""
     if bundle.image.digest:
         return bundle.image.digest, []
     try:
-        return registry.digest(bundle.image.reference, insecure, fetch), []
+        return registry.digest(bundle.image.reference, insecure, fetch, logins), []
     except registry.RegistryError as error:
         return "", [error.problem]
 
@@ -131,6 +158,7 @@ def fetcher(timeout: float) -> registry.Fetch:
                 timeout=timeout,
                 validate_certs=verify,
                 follow_redirects="all",
+                unredirected_headers=["Authorization"],  # whoever it is redirected to is not who was asked
             )
         except urllib.error.HTTPError as error:
             response = error
@@ -148,6 +176,16 @@ def main() -> None:
             "bundle": {"type": "dict", "required": True},
             "platform": {"type": "str", "required": True},
             "insecure_registries": {"type": "list", "elements": "str", "default": []},
+            "registry_logins": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "registry": {"type": "str", "required": True},
+                    "username": {"type": "str", "required": True},
+                    "password": {"type": "str", "required": True, "no_log": True},
+                },
+            },
             "timeout": {"type": "int", "default": 300},
         },
         supports_check_mode=True,
@@ -162,7 +200,9 @@ def main() -> None:
         module.fail_json(msg="The bundle is for %s, and this node is %s." % (bundle.platform, arguments["platform"]))
     try:
         timeout = arguments["timeout"]
-        found, removes = resolve(bundle, arguments["insecure_registries"], timeout, fetcher(timeout / 10))
+        logins = [registry.Login(**login) for login in arguments["registry_logins"]]
+        fetch = fetcher(timeout / 10)
+        found, removes = resolve(bundle, arguments["insecure_registries"], timeout, fetch, logins)
     except apt_root.ResolveError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, lock=found, removes=list(removes))

@@ -148,7 +148,12 @@ evidence:
       description: Reading of what nvidia-smi says, with an error for each GPU that it cannot ask.
       type: dict
     nvml:
-      description: Reading of what NVML says through nvidia-ml-py.
+      description:
+        - Reading of what NVML says through nvidia-ml-py.
+        - C(state) of each GPU has a reading for each question about it (MIG, ECC, remapped rows, retired pages, the
+          recovery action, the NVLink fabric, reasons for lower clocks, persistence mode, PCIe link, use, processes). A
+          value of null then means that this driver or GPU does not have such a thing.
+        - Of a process only the name of its program is read, never its arguments.
       type: dict
     cuda:
       description: Reading of cuInit and the device count, and of the libcuda that was used.
@@ -199,6 +204,18 @@ evidence:
         Reading of what containers see that ask for one GPU, by its index or its UUID. Only
         M(goldennode.gpu.node_verify) asks.
       type: dict
+    frameworks:
+      description: >-
+        Reading of what the frameworks of the image (C(torch), C(tensorflow), C(jax)) say once they are imported in a
+        container. Only M(goldennode.gpu.node_verify) asks; which there are, and for which CUDA they were built, stands
+        in C(containers).
+      type: dict
+    image_environment:
+      description: >-
+        Reading of what the image itself sets of C(LD_LIBRARY_PATH), C(CUDA_VISIBLE_DEVICES), C(NVIDIA_VISIBLE_DEVICES),
+        C(NVIDIA_DRIVER_CAPABILITIES), C(NVIDIA_REQUIRE_CUDA) and C(NVIDIA_DISABLE_REQUIRE). No other variable is read.
+      type: dict
+      sample: {"error": null, "value": {"NVIDIA_VISIBLE_DEVICES": "all"}}
     files:
       description: Reading of the wanted files that exist, with digest, mode and owner.
       type: dict
@@ -233,6 +250,15 @@ evidence:
     dkms:
       description: Reading of the modules that DKMS knows, and how far each is built for which kernel.
       type: dict
+    build_failure:
+      description: >-
+        Reading of what stopped the last build of the lock's driver by DKMS, and for which kernel, from its log; null
+        where no build has failed.
+      type: dict
+    docker_journal:
+      description: >-
+        Reading of what dockerd said before it ended, the last first; asked where no engine answers, else null.
+      type: dict
     modprobe:
       description: Reading of the lines of modprobe.d that can keep nvidia's modules out, with file and line.
       type: dict
@@ -247,6 +273,40 @@ evidence:
       description: >-
         Reading of the running containers that have files or device nodes of the driver, with the driver's version that
         they hold and what systemd lets them open.
+      type: dict
+    pci_slots:
+      description: Reading of the PCIe link of each GPU, now and at best, and of its NUMA node, by PCI address.
+      type: dict
+      sample:
+        error: null
+        value:
+          "0000:17:00.0":
+            link: {"generation": 4, "max_generation": 4, "max_width": 16, "width": 16}
+            numa_node: 0
+    numa_nodes:
+      description: Reading of how many NUMA nodes the machine has.
+      type: dict
+      sample: {"error": null, "value": 2}
+    load:
+      description: >-
+        Reading of what can make a healthy node slow, each part a reading of its own. How long work waited for CPUs,
+        memory and disks (pressure stall information), load averages, what disks and a hypervisor took of the CPUs'
+        time since boot, memory and swap, governors, the CPUs that are online and isolated, and those of each NUMA node.
+      type: dict
+    limits:
+      description: >-
+        Reading of what the control groups of running containers with GPUs let them have of CPUs, memory and processes,
+        the size of their /dev/shm, and what they lacked; null where Docker is not installed.
+      type: dict
+    cgroups:
+      description: >-
+        Reading of the version of control groups (C(1), C(2) or C(hybrid)), its controllers, and those that systemd
+        hands to users.
+      type: dict
+    engines:
+      description: >-
+        Reading of the container engines that are installed, with what their settings say of GPUs, of leftover hooks,
+        whether Kubernetes is there, and the sockets of users' own engines.
       type: dict
     reloads:
       description: >-

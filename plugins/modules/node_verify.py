@@ -67,6 +67,7 @@ options:
       - Whether containers also ask for one GPU by its index and one by its UUID, by each way, which the check
         C(image.requests) judges. A container more for each; M(goldennode.gpu.golden_mark) gives a mark only to a look
         that has asked.
+      - The frameworks of the image, where it has any, are then imported in one container more, for C(image.framework).
       - Without it that check is skipped, which is no pass and needs none.
     type: bool
     default: false
@@ -205,6 +206,12 @@ verdict:
           description: Who mends a failure, one of C(roles), C(reboot), C(reload), C(agent) and C(manual).
           type: str
           sample: reboot
+        waived:
+          description: >-
+            Until when the finding does not keep the node from being golden, and why, by the variable C(golden_waivers);
+            empty where it does, or never would.
+          type: str
+          sample: ""
     not_proven:
       description: What golden does not need and was not proven.
       type: list
@@ -233,6 +240,11 @@ platform:
   returned: always
   type: str
   sample: debian-13-x86_64
+collected_at:
+  description: When the look began.
+  returned: always
+  type: str
+  sample: '2026-12-01T09:30:00+00:00'
 table:
   description: What a table for people shows of the node. What is not known is null.
   returned: always
@@ -393,6 +405,7 @@ def main() -> None:
         "mark": to_plain(mark.value),
         "mark_objection": objection,
         "platform": evidence.platform.value.key if evidence.platform.value else "",
+        "collected_at": evidence.collected_at,
         "table": table(evidence),
         "inferred": by_itself,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: report
-short_description: Print one table of the pool for people
+short_description: Print one table of the pool for people, and write reports of it
 version_added: 0.1.0
 author:
   - goldennode.gpu authors (@goldennode)
@@ -16,6 +16,8 @@ description:
   - Prints a row for each node, with its GPUs, driver, toolkit, Docker, verdict, first broken layer and its fix, right
     to the terminal, and returns who is golden.
   - A host that failed or could not be reached has its row too. What is not known is shown as a question mark.
+  - Writes the same to files - one HTML page for people that needs nothing else, JSON for machines, JUnit for CI
+    systems.
   - Runs on the controller as an action plugin, once for all hosts.
 extends_documentation_fragment:
   - goldennode.gpu.attributes.looks
@@ -66,8 +68,30 @@ options:
         description: What to do.
         type: str
         default: ""
+  results:
+    description:
+      - A file on the controller with results, as O(json) writes them and the playbook C(goldennode.gpu.diagnose) does.
+        Its nodes are shown, and no node is asked.
+    type: path
   path:
     description: A file on the controller that gets the same rows as JSON, for machines.
+    type: path
+  html:
+    description:
+      - A file on the controller that gets one page for people, with a matrix of nodes and layers, all findings,
+        versions and filters. It loads nothing, and is the same for the same results.
+      - Only with O(hosts) or O(results), as are O(json) and O(junit).
+    type: path
+  json:
+    description:
+      - A file on the controller that gets the results as JSON, with C(schema), C(generated_at), C(collection) and
+        C(nodes). For each node C(golden), C(works), C(verdict), C(first_broken), C(layers), C(action), C(findings),
+        C(not_proven), C(table), C(platform), C(collected_at), C(desired_digest) and C(error).
+    type: path
+  junit:
+    description:
+      - A file on the controller that gets the results as JUnit XML, for CI systems. A node is a suite and a finding a
+        case - C(fail) is a failure, C(unknown) an error and C(skip) skipped. What golden does not need fails no case.
     type: path
 notes:
   - The table is as wide as the terminal, or as the environment variable E(COLUMNS) says.
@@ -79,6 +103,11 @@ EXAMPLES = r"""
     hosts: "{{ ansible_play_hosts_all }}"
   run_once: true
   register: pool
+
+- name: Make a page of results that are there
+  goldennode.gpu.report:
+    results: results.json
+    html: report.html
 """
 
 RETURN = r"""
@@ -106,7 +135,9 @@ nodes:
       description: What to do.
       type: str
     findings:
-      description: The findings that failed or are not known, as M(goldennode.gpu.node_verify) returns them.
+      description: >-
+        The findings that failed or are not known, as M(goldennode.gpu.node_verify) returns them, each with C(page),
+        where the documentation of the collection tells more of it.
       type: list
       elements: dict
     message:

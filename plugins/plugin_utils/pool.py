@@ -44,7 +44,7 @@ def row(
         fix = "Bring it back and run again: a run goes on from what it finds"
         return Row(node, "unreachable", reason=reason, fix=fix, **seen)
     if failure:
-        layer = str(_to_mend_first(look).get("layer", ""))
+        layer = str(to_mend_first(look).get("layer", ""))
         reason = "%s: %s" % (failure["task"], failure["message"])
         return Row(node, "failed", layer=layer, reason=reason, fix=_first_aid(failure["message"], user), **seen)
     if not look:
@@ -57,7 +57,7 @@ def row(
         return Row(node, GOLDEN, reason="Not proven: %s" % "; ".join(unproven) if unproven else "", **seen)
     if look.get("verified"):
         return Row(node, "not golden", layer="mark", **_unmarked(look), **seen)
-    broken = _to_mend_first(look)
+    broken = to_mend_first(look)
     reason = Finding(**broken).words if broken else "The look gave no reason"
     return Row(node, "not golden", layer=str(broken.get("layer", "")), reason=reason, fix=broken.get("fix", ""), **seen)
 
@@ -65,7 +65,7 @@ def row(
 #: What Ansible itself says when a module cannot even start on a node -> what to do. Its words, of core 2.19 to 2.21.
 _FIRST_AID = (
     (
-        r"sudo|become|su: |doas|password is required",
+        r"\bsudo\b|\bbecome\b|\bsu: |doas|password is required",
         "%s cannot become root there. Allow it sudo, give its password by --ask-become-pass or "
         "ansible_become_password, or connect as root",
     ),
@@ -89,12 +89,13 @@ _SHOWN = ("gpus", "driver", "toolkit", "docker")
 
 
 def not_passed(look: t.Optional[Plain]) -> t.List[Plain]:
-    """The findings of a look that did not pass and were judged, for machines."""
+    """The findings of a look that did not pass and were judged, for machines, each with its page of documentation."""
     findings = ((look or {}).get("verdict") or {}).get("findings", ())
-    return [finding for finding in findings if finding["status"] in ("fail", "unknown")]
+    broken = (finding for finding in findings if finding["status"] in ("fail", "unknown"))
+    return [{**finding, "page": Finding(**finding).page} for finding in broken]
 
 
-def _to_mend_first(look: Plain) -> Plain:
+def to_mend_first(look: Plain) -> Plain:
     """What stands in the way of every role, else the first broken layer.
 
     A bare node lacks packages, which a run would install; a key that is not enrolled forbids that run to begin.

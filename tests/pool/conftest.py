@@ -70,6 +70,12 @@ def golden_bookworm(tmp_path: pathlib.Path) -> Pool:
     return _golden(BOOKWORM, tmp_path, "debian12.yml")
 
 
+@pytest.fixture(params=["golden_a10", "golden_bookworm"])
+def golden(request: pytest.FixtureRequest) -> Pool:
+    """A pool of one golden node with one GPU: with Docker 26 and CDI, and with 20.10 and the hook."""
+    return t.cast(Pool, request.getfixturevalue(request.param))
+
+
 def _golden(node: Node, directory: pathlib.Path, bundle: str) -> Pool:
     snapshots = golden_snapshots([node], directory, bundle)
     _fresh(node, snapshots[node])

@@ -29,6 +29,8 @@ TESTBED = ROOT / "tests" / "testbed" / "testbed"
 STATE = ROOT / ".testbed"
 BUNDLES = ROOT / "tests" / "testbed" / "bundles"
 REGISTRY = "vendor.testbed:5000"
+#: The same images, for one user.
+PRIVATE_REGISTRY = "vendor.testbed:5001"
 #: What a bare node needs a run to be allowed.
 CONSENT = {"golden_allow_reboot": True, "docker_allow_restart": True}
 
@@ -101,6 +103,10 @@ class Node:
         """What the node says of itself; a node that does not answer is not golden."""
         done = self.ssh("/etc/ansible/facts.d/goldennode.fact", check=False)
         return done.returncode == 0 and bool(json.loads(done.stdout)["golden"])
+
+    def image(self) -> str:
+        """The image of the bundle, by digest."""
+        return self.ssh("docker image ls --digests --format '{{.Repository}}@{{.Digest}}' | head -n 1").stdout.strip()
 
     def mark(self) -> t.Optional[t.Dict[str, t.Any]]:
         done = self.ssh("cat /var/lib/goldennode/mark.json", check=False)

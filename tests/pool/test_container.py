@@ -15,18 +15,6 @@ pytestmark = pytest.mark.engines
 
 OPTIONS: t.Dict[str, t.Any] = {"insecure-registries": [REGISTRY]}
 
-#: By name, and so not seen by conftest.py, which keeps those of one kind on one worker.
-_BOOKWORM = pytest.param("golden_bookworm", marks=pytest.mark.xdist_group("golden_bookworm"))
-
-
-@pytest.fixture(params=["golden_a10", _BOOKWORM])
-def golden(request: pytest.FixtureRequest) -> Pool:
-    return t.cast(Pool, request.getfixturevalue(request.param))
-
-
-def image(node: Node) -> str:
-    return node.ssh("docker image ls --digests --format '{{.Repository}}@{{.Digest}}' | head -n 1").stdout.strip()
-
 
 def probes(node: Node, since: str) -> t.List[str]:
     """The names of the probe's containers that were made since then."""
@@ -59,7 +47,7 @@ def test_nodes_for_the_group_alone_open_to_the_probe_and_to_whom_the_group_is_gi
     assert node.is_golden()
     assert node.ssh("stat -c '%a %G' /dev/nvidia0 /dev/nvidia-uvm").stdout.split() == ["660", "video"] * 2
     ask = "docker run --rm --network none --runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all --user 65534:65534 %s "
-    ask += image(node) + " nvidia-smi -L"
+    ask += node.image() + " nvidia-smi -L"
     gid = node.ssh("getent group video | cut -d: -f3").stdout.strip()
     assert node.ssh(ask % ("--group-add " + gid)).stdout == node.ssh("nvidia-smi -L").stdout
 

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import copy
+import json
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.children.nvml import QUESTIONS
 from ansible_collections.goldennode.gpu.tests.unit import healthy, recorded
 
 IMAGE = "vendor.testbed:5000/cuda:13.0.1-base@" + recorded.DIGEST
+
+NOT_SUPPORTED = 3  # NVML's code
 
 Break = t.Callable[[recorded.Node], None]
 
@@ -52,6 +56,14 @@ def _unreadable(node: recorded.Node) -> None:
     node.break_path("files", "/etc/group")
 
 
+def _tell_states(node: recorded.Node) -> None:
+    """The recorded look is older than the questions for the state of a GPU: none of them is supported here."""
+    (nvml,) = [one for one in node.capture["commands"] if "nvml" in one["argv"]]
+    for name, _question in QUESTIONS:
+        said = {"state": 0, "of": name, "error": "Not Supported", "code": NOT_SUPPORTED}
+        nvml["stdout"] += json.dumps(said) + "\n"
+
+
 BREAKS: t.Dict[str, t.Optional[Break]] = {
     "well": None,
     "not loaded": _not_loaded,
@@ -67,6 +79,7 @@ BREAKS: t.Dict[str, t.Optional[Break]] = {
 def capture(how: str, desired: t.Optional[Desired] = None, gpus: t.Optional[int] = 1) -> t.Dict[str, t.Any]:
     """What the node_verify of a node that is broken like this takes along, before it is masked."""
     node, harm = recorded.Node(), BREAKS[how]
+    _tell_states(node)
     if harm:
         harm(node)
     judged = {

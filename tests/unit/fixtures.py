@@ -18,4 +18,7 @@ def text(name: str) -> str:
 
 def a10_capture() -> t.Dict[str, t.Any]:
     """The capture of a healthy node with one A10; a copy, to break things in."""
-    return json.loads(text("node-a10-580.159.03-debian13.json"))
+    capture: t.Dict[str, t.Any] = json.loads(text("node-a10-580.159.03-debian13.json"))
+    for section, added in json.loads(text("load-6.18-debian12.json")).items():
+        capture[section].update(added)
+    return capture

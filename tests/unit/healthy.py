@@ -21,7 +21,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Boot,
     BootDefault,
     CdiSpec,
+    ContainerEngine,
     ContainerLook,
+    ControlGroups,
+    CpuFrequency,
+    CpuTimes,
     CudaInit,
     Desired,
     DeviceNode,
@@ -29,23 +33,35 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DockerClients,
     DockerEngine,
     DockerRoot,
+    DriverFile,
     DriverLoaded,
+    Engines,
     Evidence,
+    Fabric,
     FileState,
     Gpu,
+    GpuMode,
+    GpuState,
     GpuTool,
+    HostLoad,
     Initramfs,
     KeptPackages,
     Library,
+    MemoryState,
     ModuleOnDisk,
+    Mounted,
     Package,
     PciDevice,
+    PcieLink,
+    PciSlot,
     Platform,
     Reading,
+    RemappedRows,
     Request,
     SecureBoot,
     SELinux,
     SocketListener,
+    Stall,
     Unit,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import apt_sources
@@ -63,6 +79,7 @@ SETTINGS: t.Dict[str, t.Dict[str, t.Any]] = {
     "golden": {
         "golden_expected_gpus": 1,
         "golden_container_injections": ["runtime", "cdi"],
+        "golden_waivers": [],
         "golden_look_timeout": 60,
         "golden_reboot_timeout": 900,
         "golden_allow_reboot": False,
@@ -201,6 +218,9 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
                 device_nodes=Reading(nodes),
                 cuda=Reading(cuda),
                 confinement=Reading("docker-default (enforce)"),
+                ldconfig=Reading("/usr/sbin/ldconfig"),
+                driver_files=Reading(tuple(DriverFile(one.path, one.target, True) for one in libraries.values())),
+                frameworks=Reading(()),
             )
         )
         for way in want.settings["golden"]["golden_container_injections"]
@@ -241,7 +261,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         device_majors=Reading({"nvidia": 195, "nvidia-uvm": UVM_MAJOR}),
         groups=Reading({"root": (0, ()), "video": (44, ("alice", "bob"))}),
         smi=Reading(tool),
-        nvml=Reading(tool),
+        nvml=Reading(with_states(tool, nvlink=profile == "h100x8")),
         cuda=Reading(cuda),
         units=Reading(_units(want)),
         docker=Reading(
@@ -288,11 +308,73 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         requests=Reading(tuple(_requests(looks, gpus))),
         module_to_boot=Reading(module(driver)),
         dkms=Reading((DkmsModule("nvidia", driver, "installed", KERNEL, "x86_64"),)),
+        build_failure=Reading(None),
+        docker_journal=Reading(None),
         fabric_mismatch=Reading(None),
         dev_char=Reading({node.path: node.path for node in nodes}),
         running_containers=Reading(()),
+        pci_slots=Reading({address(index): PciSlot(LINK, index // 4) for index in range(count)}),
+        numa_nodes=Reading(2),
+        load=Reading(load()),
+        limits=Reading(()),
+        cgroups=Reading(
+            ControlGroups("2", ("cpu", "cpuset", "io", "memory", "pids"), Reading(("cpu", "memory", "pids")))
+        ),
+        engines=Reading(
+            Engines(
+                (ContainerEngine("docker", "/usr/bin/dockerd"), ContainerEngine("containerd", "/usr/bin/containerd")),
+                rootless=Reading({}),
+            )
+        ),
+        image_environment=Reading({"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}),
+        frameworks=Reading(()),
     )
     return full if scope == "full" else cheap(full)
+
+
+LINK = PcieLink(generation=4, max_generation=4, width=16, max_width=16)
+
+
+def state(nvlink: bool = False, **fields: t.Any) -> GpuState:
+    """What a GPU says that has nothing to complain of: values, or readings where one is not known."""
+    values: t.Dict[str, t.Any] = {
+        "mig": GpuMode(False, False) if nvlink else None,
+        "gpu_instances": 0 if nvlink else None,
+        "compute_instances": 0 if nvlink else None,
+        "ecc": GpuMode(True, True),
+        "ecc_volatile": 0,
+        "ecc_aggregate": 0,
+        "remapped": RemappedRows(0, 0, pending=False, failed=False),
+        "retired_pending": None,
+        "recovery": 0,
+        "fabric": Fabric(3, 0, 2, 1) if nvlink else Fabric(0),
+        "clock_events": 1,
+        "persistence": True,
+        "pcie": LINK,
+        "utilization": 0,
+        "processes": (),
+        **fields,
+    }
+    return GpuState(**{name: one if isinstance(one, Reading) else Reading(one) for name, one in values.items()})
+
+
+def with_states(tool: GpuTool, nvlink: bool = False) -> GpuTool:
+    """As NVML tells it, which is asked for the state of each GPU; nvidia-smi is not."""
+    return dataclasses.replace(tool, gpus=tuple(dataclasses.replace(gpu, state=state(nvlink)) for gpu in tool.gpus))
+
+
+def of_gpu(of: Evidence, index: int = 0, **fields: t.Any) -> Evidence:
+    """The evidence with another state of one GPU: ``of_gpu(evidence, recovery=1)``."""
+    tool = of.nvml.value
+    assert tool is not None
+    changed = {name: value if isinstance(value, Reading) else Reading(value) for name, value in fields.items()}
+    gpus = tuple(
+        dataclasses.replace(gpu, state=dataclasses.replace(gpu.state or GpuState(), **changed))
+        if gpu.index == index
+        else gpu
+        for gpu in tool.gpus
+    )
+    return known(of, nvml=dataclasses.replace(tool, gpus=gpus))
 
 
 def cheap(full: Evidence) -> Evidence:
@@ -322,6 +404,23 @@ def cheap(full: Evidence) -> Evidence:
         "mark",
     )
     return Evidence(full.collected_at, full.host, "fact", **{name: getattr(full, name) for name in read})
+
+
+def load(**fields: t.Any) -> HostLoad:
+    """Of a machine with two NUMA nodes of four CPUs each, on which nothing waits; fields are plain values."""
+    still = Stall((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    plain: t.Dict[str, t.Any] = {
+        "stalls": {"cpu": still, "memory": still, "io": still},
+        "load": (1.0, 1.0, 1.0),
+        "times": CpuTimes(iowait=0.1, steal=0.0),
+        "memory": MemoryState(64 << 20, 48 << 20, 0, 0, 0, 60),
+        "frequency": CpuFrequency("intel_pstate", {"performance": 8}),
+        "online": tuple(range(8)),
+        "isolated": (),
+        "numa": {"0": (0, 1, 2, 3), "1": (4, 5, 6, 7)},
+        **fields,
+    }
+    return HostLoad(**{name: Reading(value) for name, value in plain.items()})
 
 
 def known(of: Evidence, **fields: t.Any) -> Evidence:
@@ -415,7 +514,8 @@ def _nodes(want: Desired, count: int) -> t.Tuple[DeviceNode, ...]:
 
 def _docker_root(want: Desired) -> DockerRoot:
     wanted = want.daemon.get("data-root", "")
-    return DockerRoot(wanted or "/var/lib/docker", wanted or "/var/lib/docker", "/", "ext4", "/dev/sda1", wanted)
+    path, disk = wanted or "/var/lib/docker", Mounted("/", "ext4", "/dev/sda1")
+    return DockerRoot(path, path, disk, wanted, disk if wanted else None)
 
 
 def _units(want: Desired) -> t.Dict[str, Unit]:

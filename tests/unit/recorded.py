@@ -11,7 +11,9 @@ import threading
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, ManagedFile
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import image_environment
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Replay
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.docker import DOCKER, pinned
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
@@ -33,11 +35,24 @@ def desired(**lock: t.Any) -> Desired:
     )
 
 
+#: What a look asks by now and did not when the node was recorded. The answers are the tests' own.
+ASKED_SINCE = (
+    {
+        "where": "host",
+        "argv": [*DOCKER, "image", "inspect", "--format", image_environment.FORMAT, pinned(desired().lock["image"])],
+        "rc": 0,
+        "stdout": '"NVIDIA_VISIBLE_DEVICES=all"\n"NVIDIA_DRIVER_CAPABILITIES=compute,utility"\n\n',
+        "stderr": "",
+    },
+)
+
+
 class Node(Replay):
     """The recorded A10 node."""
 
     def __init__(self, capture: t.Optional[t.Dict[str, t.Any]] = None) -> None:
         self.capture = copy.deepcopy(capture) if capture else fixtures.a10_capture()
+        self.capture["commands"] += copy.deepcopy(list(ASKED_SINCE)) if capture is None else []
         self.asked: t.List[t.Tuple[str, t.Any]] = []
         self.ran: t.List[t.Tuple[Command, bool, t.Tuple[int, ...]]] = []
         self._guard = threading.Lock()

@@ -133,7 +133,9 @@ def test_the_closing_line(runner):
     assert runner.summary(results[:1]).splitlines()[-1] == "3 passed, 0 failed"
 
 
-@pytest.mark.parametrize("proven", [[], ["packages"], ["engines", "real"], ["boot", "engines", "packages", "real"]])
+@pytest.mark.parametrize(
+    "proven", [[], ["packages"], ["engines", "real"], ["boot", "browser", "engines", "packages", "real"]]
+)
 def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     ran = []
     monkeypatch.setattr(runner, "run", lambda part: ran.append(part.name) or runner.Result(part, 1, 0, 0, 1.0))
@@ -147,7 +149,7 @@ def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     assert not set(ran) & set(runner.RECORDED)
 
 
-@pytest.mark.parametrize("group", ["boot", "engines", "packages", "real"])
+@pytest.mark.parametrize("group", ["boot", "browser", "engines", "packages", "real"])
 @pytest.mark.parametrize(("failed", "skipped", "recorded"), [(0, 0, True), (1, 0, False), (0, 1, False)])
 def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, failed, skipped, recorded):
     written = []
@@ -194,3 +196,18 @@ def test_a_run_is_killed_at_tasks_that_there_are():
     for name in boundaries:
         plain, colon, _variable = name.partition(": ")
         assert re.search(r"- name: \"?%s" % re.escape(plain + colon), text), name
+
+
+def test_the_browser_is_due_when_the_page_has_changed(runner, tmp_path):
+    record = runner.proven.BROWSER
+    for path in record.files():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    record.write("5 tests passed", tmp_path)
+    for name in ("playbooks/templates/report.css", "plugins/plugin_utils/page.py", "tests/browser/test_in_browser.py"):
+        content = (tmp_path / name).read_bytes()
+        assert record.is_proven(tmp_path)
+        (tmp_path / name).write_bytes(content + b"\n")
+        assert not record.is_proven(tmp_path)
+        (tmp_path / name).write_bytes(content)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Reading
-from . import card_faults, device_nodes, refusal_reasons, tools
+from . import card_faults, device_nodes, gpu_modes, refusal_reasons, tools
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RELOAD, RUN_SITE, driver_version
@@ -183,6 +183,9 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
     blamed = _nodes_to_blame(desired, evidence)
     if blamed:
         return [skipped("CUDA failed (%s), and cannot be judged before %s" % (actual, blamed))]
+    for check, id_of in ((gpu_modes.mig, "host_driver.mig"), (gpu_modes.fabric, "host_driver.fabric")):
+        if any(f.status == "fail" and f.required for f in check(desired, evidence, expected_gpus)):
+            return [skipped("CUDA failed (%s): see %s" % (actual, id_of))]
     if answer.code == 0:
         cause, fix, repair = "CUDA sees another number of GPUs than declared.", tools.CUDA_ERRORS[100][1], "manual"
     else:

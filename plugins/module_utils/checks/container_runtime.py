@@ -18,7 +18,7 @@ from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
 from ..parse.text import is_secret, without_secrets
 from ..trees import Path, at, differing, merged, obstacles
-from . import start_errors, which_daemon
+from . import daemon_refusals, start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
 
@@ -61,6 +61,15 @@ def _silent(words: str, evidence: Evidence) -> Finding:
     unit = (evidence.units.value or {}).get(docker_record.UNIT)
     if unit is None or unit.active == "active":
         return unknown(words, fix="Look at journalctl -u docker.")
+    why = daemon_refusals.find(evidence)
+    if why is not None:
+        return failed(
+            expected="an engine that answers",
+            actual=words,
+            cause="Docker does not start: %s." % why.cause,
+            fix=why.fix,
+            repair=why.repair,
+        )
     return failed(
         expected="an engine that answers",
         actual=words,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..model import Desired, DockerRoot, Evidence, Finding
+from ..model import Desired, DockerRoot, Evidence, Finding, Mounted
 from . import which_daemon
-from .outcome import all_passed, failed, unknown
+from .outcome import failed, passed, unknown
 from .wanted import RUN_SITE
 
 #: File systems in memory, and block devices that are.
@@ -19,34 +19,43 @@ _MEMORY_DEVICE = re.compile(r"/dev/(z?ram)\d+$")
 
 
 def data_root(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
-    """Required where a data-root is wanted, else only told."""
-    wanted = desired.daemon.get("data-root")
-    asked, reading = wanted is not None, evidence.docker_root
+    """Required where a data-root is wanted, else only told. Whether that place can be does not hang on any daemon."""
+    wanted, reading = desired.daemon.get("data-root"), evidence.docker_root
+    cannot_be = _cannot_be(str(wanted), reading.value) if wanted is not None and reading.value else []
+    if cannot_be:
+        return cannot_be
     not_ours = which_daemon.not_ours(evidence)
     if not_ours:
         return [not_ours]
     if reading.value is None:
-        return [unknown("docker_root: %s" % reading.error, required=asked)]
+        return [unknown("docker_root: %s" % reading.error, required=wanted is not None)]
     there = reading.value
-    problems = []
-    if asked and there.wanted != wanted:
-        problems.append(_link(str(wanted), there))
-    elif there.moves:
-        problems.append(_elsewhere(there))
-    why = _passes_away(there)
+    if there.moves:
+        return [_elsewhere(there)]
+    why = _passes_away(there.on)
     if why:
-        problems.append(
-            failed(
-                there.path,
-                expected="a file system that is kept over a reboot",
-                actual="%s on %s (%s)" % (there.file_system, there.mount_point, there.device),
-                cause="Docker keeps images, containers and volumes in %s, and %s." % (there.path, why),
-                fix="Set docker_data_root to a directory on a persistent volume.",
-                repair="manual",
-                required=asked,
-            )
-        )
-    return all_passed(problems, "%s, on %s (%s)" % (there.path, there.mount_point, there.file_system))
+        return [_not_kept(there.path, there.on, why, keeps="keeps", required=False)]
+    return [passed("%s, on %s (%s)" % (there.path, there.on.point, there.on.file_system))]
+
+
+def _cannot_be(wanted: str, there: DockerRoot) -> t.List[Finding]:
+    if there.wanted != wanted:
+        return [_link(wanted, there)]
+    why = _passes_away(there.wanted_on) if there.wanted_on else ""
+    keeps = "would keep" if there.moves else "keeps"
+    return [_not_kept(wanted, there.wanted_on, why, keeps, required=True)] if there.wanted_on and why else []
+
+
+def _not_kept(path: str, on: Mounted, why: str, keeps: str, required: bool) -> Finding:
+    return failed(
+        path,
+        expected="a file system that is kept over a reboot",
+        actual="%s on %s (%s)" % (on.file_system, on.point, on.device),
+        cause="Docker %s images, containers and volumes in %s, and %s." % (keeps, path, why),
+        fix="Set docker_data_root to a directory on a persistent volume that is mounted.",
+        repair="manual",
+        required=required,
+    )
 
 
 def _link(wanted: str, there: DockerRoot) -> Finding:
@@ -75,9 +84,9 @@ def _elsewhere(there: DockerRoot) -> Finding:
     )
 
 
-def _passes_away(there: DockerRoot) -> str:
-    if there.file_system in _IN_MEMORY or _MEMORY_DEVICE.match(there.device):
+def _passes_away(on: Mounted) -> str:
+    if on.file_system in _IN_MEMORY or _MEMORY_DEVICE.match(on.device):
         return "that is in memory: a reboot empties it"
-    if there.file_system == "overlay":
+    if on.file_system == "overlay":
         return "that is an overlay, as a live system or a container has it: a reboot may empty it"
     return ""

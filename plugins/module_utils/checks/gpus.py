@@ -9,15 +9,16 @@ import re
 import typing as t
 
 from ..model import Evidence, Gpu, GpuTool
+from ..parse import xid
 from ..parse.text import pci_address
 from . import tools
 from .wanted import gpus as pci_gpus
 
-#: Xids after which only a restart of the machine brings the GPU back, so that one line in the log of this boot is
-#: proof: 79 the GPU has fallen off the bus, 160 the machine must be restarted.
-_GONE_UNTIL_REBOOT = (79, 160)
+#: The GPU has fallen off the bus. Only a restart of the machine brings it back, so that one line in the log of this
+#: boot is proof. ``xid`` judges the others.
+_GONE_UNTIL_REBOOT = 79
+_GONE_WORD = "): %d" % _GONE_UNTIL_REBOOT
 
-_XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (\d+)")
 #: The driver's words where it finds the GPU gone at its start, when there is no Xid.
 _GONE = re.compile(r"NVRM: .*?\b([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.*fallen off the bus", re.IGNORECASE)
 _LOST = re.compile(r"GPU is lost|fallen off the bus|GPU_IS_LOST", re.IGNORECASE)
@@ -27,9 +28,10 @@ def lost(evidence: Evidence) -> t.Dict[str, str]:
     """GPUs that the kernel log or a tool calls lost: what to call the GPU, and the words that say so."""
     found: t.Dict[str, str] = {}
     for line in evidence.kernel_log.value or ():
-        match = _XID.search(line)
-        if match and int(match.group(2)) in _GONE_UNTIL_REBOOT:
-            found.setdefault(match.group(1).lower() + ".0", line.strip())
+        if _GONE_WORD in line:  # few lines have it, and this is asked for every GPU
+            for one in xid.parse((line,)).value or ():
+                if one.number == _GONE_UNTIL_REBOOT:
+                    found.setdefault(one.gpu, line.strip())
         gone = _GONE.search(line)
         address = pci_address(gone.group(1)) if gone else None
         if address and not works(address, evidence):  # it may have come back since, where the driver was loaded anew

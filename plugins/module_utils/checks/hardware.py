@@ -147,7 +147,7 @@ def _lost(evidence: Evidence) -> t.Iterator[Finding]:
 def _faulty(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
     """A driver that is not the lock's may be at fault for what it says of a card, save for what is certain."""
     for gpu, (fault, words) in sorted(card_faults.find(evidence).items()):
-        if gpu not in g.lost(evidence) and (fault.certain or _driver_is_right(desired, evidence)):
+        if gpu not in g.lost(evidence) and (fault.certain or driver_is_right(desired, evidence)):
             yield failed(
                 gpu,
                 expected="a GPU that starts",
@@ -175,7 +175,7 @@ def _worn(evidence: Evidence) -> t.Iterator[Finding]:
         )
 
 
-def _driver_is_right(desired: Desired, evidence: Evidence) -> bool:
+def driver_is_right(desired: Desired, evidence: Evidence) -> bool:
     driver = evidence.driver.value
     return (
         driver is not None and driver.version == driver_version(desired) and not device_nodes.trouble(desired, evidence)
@@ -184,7 +184,7 @@ def _driver_is_right(desired: Desired, evidence: Evidence) -> bool:
 
 def _refused(desired: Desired, evidence: Evidence) -> t.Iterator[Finding]:
     """Only with the right driver loaded and right device nodes is a single GPU that fails the card's own fault."""
-    if not _driver_is_right(desired, evidence):
+    if not driver_is_right(desired, evidence):
         return
     told = {*g.lost(evidence), *card_faults.find(evidence)}
     for gpu, words in sorted(g.refused(evidence).items()):

@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ..model import LIBRARIES, ContainerLook, CudaInit, Desired, Evidence, Finding, Library
-from . import denials, seen_gpus, start_errors, tools
+from . import denials, image_environment, linker, seen_gpus, shadowed, start_errors, tools
 from .device_nodes import UVM_MINORS
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, driver_version, injections
@@ -75,6 +75,8 @@ def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
                 fix=denial.fix,
                 repair=denial.repair,
             )
+        elif _by_its_own_nvml(desired, evidence, look):
+            yield skipped("the image has a libnvidia-ml of its own: see image.shadowed", way)
         elif not there.uuids and there.why:
             yield seen_gpus.not_told(way, there)
         else:
@@ -82,6 +84,11 @@ def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
             yield _same_gpus(way, there, want) if want else unknown("the host names no GPU to compare with", way)
 
     return list(_each(desired, evidence, judge))
+
+
+def _by_its_own_nvml(desired: Desired, evidence: Evidence, look: ContainerLook) -> bool:
+    """nvidia-smi loads it, and refuses what is not of the module's version."""
+    return look.smi.error is not None and "libnvidia-ml.so.1" in shadowed.harmful(desired, evidence, look)
 
 
 def _same_gpus(way: str, seen: seen_gpus.Seen, want: t.Sequence[str]) -> Finding:
@@ -107,25 +114,35 @@ def libraries(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[in
 
     def judge(way: str, look: ContainerLook) -> t.Iterable[Finding]:
         if not look.libraries.known:
-            yield unknown(look.libraries.error or "", way)
+            yield linker.not_listed(way, look)
             return
-        there = look.libraries.value or {}
+        there, own = look.libraries.value or {}, shadowed.harmful(desired, evidence, look)
+        asked_for = shadowed.asked_for(desired, evidence, look)
         problems = (
             problem
             for name in LIBRARIES
-            if not (forward and name == "libcuda.so.1" and _is_compat(there.get(name)))
-            for problem in _library_problem(way, name, want, there.get(name))
+            if name not in own
+            and name not in asked_for
+            and not (forward and name == "libcuda.so.1" and _is_compat(there.get(name)))
+            for problem in _library_problem(way, name, want, there.get(name), look)
         )
-        found = list(problems) or list(_loaded_problem(way, want, look, forward))
+        found = [skipped("the image has its own: see image.shadowed", "%s: %s" % (way, name)) for name in own]
+        found += list(problems) or ([] if own or asked_for else list(_loaded_problem(way, want, look, forward)))
         yield from found or [passed("the host's libraries, %s" % want, way)]
 
     return list(_each(desired, evidence, judge))
 
 
-def _library_problem(way: str, name: str, want: str, there: t.Optional[Library]) -> t.Iterator[Finding]:
+def _library_problem(
+    way: str, name: str, want: str, there: t.Optional[Library], look: ContainerLook
+) -> t.Iterator[Finding]:
     if there is not None and there.version == want:
         return
     compat = _is_compat(there)
+    file = linker.without_link(name, look) if there is None else ""
+    if file:
+        yield linker.not_linked(way, name, want, file)
+        return
     if there is None:
         actual, cause = "not found", "%s was not given into the container." % name
     else:
@@ -152,7 +169,7 @@ def _loaded_problem(way: str, want: str, look: ContainerLook, forward: bool) -> 
     if loaded is not None:
         library = Library("libcuda.so.1", loaded, loaded)
         if not (forward and _is_compat(library)):
-            yield from _library_problem(way, library.name, want, library)
+            yield from _library_problem(way, library.name, want, library, look)
 
 
 def _is_compat(there: t.Optional[Library]) -> bool:
@@ -212,7 +229,9 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
                 repair="roles",
             )
         else:
-            yield _cuda_answer(way, look.cuda.value, expected_gpus)
+            answer = _cuda_answer(way, look.cuda.value, expected_gpus)
+            why = image_environment.own_fault(desired, evidence, look, expected_gpus) if answer.status == "fail" else ""
+            yield skipped(why, way) if why else answer
 
     return [dataclasses.replace(finding, required=required) for finding in _each(desired, evidence, judge)]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import Desired, DkmsModule, Evidence, Finding, ModuleOnDisk
+from ..model import BuildFailure, Desired, DkmsModule, Evidence, Finding, ModuleOnDisk
 from ..version import version_numbers
 from . import blockers, not_loaded
 from .outcome import failed, passed
@@ -61,14 +61,29 @@ def _not_built(desired: Desired, evidence: Evidence, module: t.Optional[ModuleOn
     else:
         cause = "The nvidia module on disk for kernel %s is %s, not the lock's." % (kernel, module.version)
     said = dkms_says(desired, evidence, kernel)
+    stopped = build_stopped(desired, evidence, kernel)
+    if stopped is not None:
+        said = "DKMS could not build it (its log: %s): %s." % (stopped.path, stopped.cause)
     return failed(
         "" if kernel == running_kernel(evidence) else kernel,
         expected="nvidia.ko %s for kernel %s" % (driver_version(desired), kernel),
         actual="no nvidia.ko for it" if module is None else module.version,
         cause="%s %s" % (cause, said) if said else cause,
-        fix="%s Where the build failed, its log is below /var/lib/dkms." % RUN_SITE,
-        repair="roles",
+        fix="%s. %s" % (stopped.fix, RUN_SITE)
+        if stopped
+        else "%s Where the build failed, its log is below /var/lib/dkms." % RUN_SITE,
+        repair="manual" if stopped else "roles",
     )
+
+
+def build_stopped(desired: Desired, evidence: Evidence, kernel: str) -> t.Optional[BuildFailure]:
+    """What stopped the build of the lock's driver for a kernel. A log of a build for another kernel says nothing here,
+    nor does one that names no reason: then a run tries it again.
+    """
+    stopped = evidence.build_failure.value
+    if stopped is None or desired.lock["driver"]["build"] != "dkms" or stopped.kernel not in ("", kernel):
+        return None
+    return stopped if stopped.cause else None
 
 
 def _waits_for(ahead: str, desired: Desired, evidence: Evidence) -> Finding:

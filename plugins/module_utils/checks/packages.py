@@ -19,7 +19,7 @@ from ..package_names import (
     pinned_by,
 )
 from ..parse import apt_sources
-from . import wanted
+from . import source_conflicts, wanted
 from .outcome import all_passed, failed, passed
 from .wanted import RUN_SITE
 
@@ -78,6 +78,8 @@ def sources(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
         )
         for misfit in node_sources.misfits(evidence.sources.value or (), ours, files, desired.platform)
     ]
+    named = {problem.entity for problem in problems}
+    problems += (one for one in source_conflicts.find(evidence, files) if one.entity not in named)
     return all_passed(problems, "no entry of the package sources is in the way of the bundle's")
 
 

@@ -15,27 +15,38 @@ from ..model import Desired, Evidence, Finding
 from . import (
     answers,
     boot,
+    cgroups,
     container_runtime,
     daemon_reload,
     data_root,
     dev_char,
     device_nodes,
+    engines,
     fabric,
     files,
     flavour,
+    framework,
+    gpu_modes,
+    gpu_speed,
+    gpu_state,
     hardware,
     host_driver,
     image,
+    image_environment,
     initramfs,
+    limits,
     module,
     packages,
     policy,
     requests,
     running,
     secure_boot,
+    shadowed,
+    slow,
     toolkit,
     units,
     which_daemon,
+    xid,
 )
 
 CheckFunction = t.Callable[[Desired, Evidence, t.Optional[int]], t.Iterable[Finding]]
@@ -72,6 +83,7 @@ class Check:
     ``unknown``. ``interprets``: those of them whose being unknown the function itself reads a meaning out of.
     ``root_only``: an ordinary user is not shown all that decides, and an ordinary user may ask for the local fact.
     ``on_request``: what it needs is read on request only; where it was not, the check says nothing.
+    ``advice``: a failed finding says how the node, or somebody's container, could do better; nothing is unproven by it.
     """
 
     id: str
@@ -81,6 +93,7 @@ class Check:
     required: bool = True
     root_only: bool = False
     on_request: bool = False
+    advice: bool = False
 
     @property
     def layer(self) -> str:
@@ -106,6 +119,23 @@ CHECKS: t.Tuple[Check, ...] = (
         ("pci", "kernel_log", "smi", "nvml"),
         interprets=("kernel_log", "smi", "nvml"),
     ),
+    # A bare node has no NVML to ask yet: host_driver.nvml holds it back until it has, and these are skipped.
+    Check("hardware.memory", gpu_state.memory, ("nvml",), interprets=("nvml",)),
+    Check("hardware.recovery", gpu_state.recovery, ("nvml",), interprets=("nvml",)),
+    Check("hardware.xid", xid.xid, ("kernel_log", "pci", "nvml"), interprets=("kernel_log", "nvml")),
+    Check(
+        "hardware.pcie_link",
+        gpu_speed.pcie_link,
+        ("pci", "pci_slots", "nvml"),
+        interprets=("nvml",),
+        required=False,
+        advice=True,
+    ),
+    Check("hardware.numa", gpu_speed.numa, ("pci_slots", "numa_nodes"), required=False, advice=True),
+    Check("hardware.throttle", gpu_speed.throttle, ("nvml",), interprets=("nvml",), required=False, advice=True),
+    # A slow node is not an unfit one: nothing about speed takes gold away.
+    Check("hardware.cpus", slow.cpus, ("load",), required=False, advice=True),
+    Check("hardware.pressure", slow.pressure, ("load",), required=False, advice=True),
     Check("packages.platform", packages.platform, ("platform",)),
     Check("packages.sources", packages.sources, ("sources",)),
     Check("packages.files", files.packages, ("files",)),
@@ -129,9 +159,25 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.libraries", host_driver.libraries, ("libraries",)),
     Check("host_driver.nvswitch", fabric.nvswitch, ("pci", "packages"), interprets=("packages",), root_only=True),
     Check("host_driver.fabric_manager", fabric.fabric_manager, ("pci", "units", "fabric_mismatch")),
+    Check(
+        "host_driver.fabric",
+        gpu_modes.fabric,
+        ("nvml", "pci", "units", "fabric_mismatch"),
+        interprets=("nvml", "units", "fabric_mismatch"),
+    ),
+    Check("host_driver.mig", gpu_modes.mig, ("nvml",), interprets=("nvml",)),
     Check("host_driver.nvidia_smi", answers.nvidia_smi, ("smi",), interprets=("smi",)),
     Check("host_driver.nvml", answers.nvml, ("nvml",), interprets=("nvml",)),
+    Check("host_driver.answers_agree", gpu_modes.answers_agree, ("smi", "nvml"), interprets=("smi", "nvml")),
     Check("host_driver.cuda", answers.cuda, ("cuda",), interprets=("cuda",)),
+    Check(
+        "host_driver.persistence",
+        gpu_modes.persistence,
+        ("nvml",),
+        interprets=("nvml",),
+        required=False,
+        advice=True,
+    ),
     Check("host_driver.units", units.host_driver, ("units",)),
     Check("device_nodes.files", files.device_nodes, ("files",)),
     Check("device_nodes.params", device_nodes.params, ("driver_params",)),
@@ -180,16 +226,25 @@ CHECKS: t.Tuple[Check, ...] = (
     # A user's old container does not make the node unfit, and the agent must not take gold away for it.
     Check("container_runtime.containers", running.containers, ("running_containers", "driver"), required=False),
     Check("container_runtime.behind_systemd", running.behind_systemd, ("running_containers",), required=False),
+    Check("container_runtime.starved", limits.starved, ("limits",), required=False, advice=True),
+    Check("container_runtime.engines", engines.engines, ("engines", "cdi_specs"), required=False),
     Check("image.present", image.present, ("image_digests",)),
     Check("image.requirement", image.requirement, ("containers",)),
+    Check(
+        "image.environment", image_environment.environment, ("image_environment",), interprets=("image_environment",)
+    ),
+    Check("image.shadowed", shadowed.shadowed, ("containers",)),
     Check("image.gpus", image.gpus, ("containers",)),
     Check("image.libraries", image.libraries, ("containers",)),
     Check("image.device_nodes", image.device_nodes, ("containers", "device_nodes")),
     Check("image.cuda", image.cuda, ("containers",)),
+    Check("image.framework", framework.framework, ("containers",), required=False),
     Check("image.requests", requests.requests, ("requests",), interprets=("requests",)),
     Check("policy.files", files.policy, ("files",)),
     Check("policy.units", units.policy, ("units",)),
     Check("policy.container_devices", policy.container_devices, ("containers",)),
     Check("policy.selinux", policy.selinux, ("selinux", "docker")),
     Check("policy.apparmor", policy.apparmor, ("containers", "docker")),
+    Check("policy.limits", limits.limits, ("limits", "load"), required=False, advice=True),
+    Check("policy.cgroups", cgroups.cgroups, ("cgroups", "engines"), required=False, advice=True),
 )

@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from ..model import NOT_READ, ContainerLook, Desired, Evidence, Finding, Request
-from . import denials, seen_gpus, start_errors, tools, wanted
+from . import denials, image_environment, seen_gpus, shadowed, start_errors, tools, wanted
 from .outcome import failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
 
@@ -70,6 +70,8 @@ def _compare(desired: Desired, evidence: Evidence, request: Request, look: Conta
     if denial is not None and denial.check != "image.gpus":
         return skipped("the container is denied its GPU: see %s" % denial.check, entity)
     there = seen_gpus.inside(look)
+    if look.smi.error and "libnvidia-ml.so.1" in shadowed.harmful(desired, evidence, look):
+        return skipped("the image has a libnvidia-ml of its own: see image.shadowed", entity)
     if not there.uuids and there.why:
         return seen_gpus.not_told(entity, there)
     if there.by_cuda and request.uuid not in seen_gpus.of_host(evidence, there):
@@ -88,6 +90,9 @@ def _compare(desired: Desired, evidence: Evidence, request: Request, look: Conta
         )
     cuda = look.cuda.value
     if cuda is not None and (cuda.code, cuda.devices) != (0, 1):
+        own = image_environment.own_fault(desired, evidence, look, 1)
+        if own:
+            return skipped(own, entity)
         cause, fix, repair = "CUDA sees other GPUs than the one that was asked for.", RUN_SITE, "roles"
         if cuda.code != 0:
             cause, fix, repair = tools.explain_cuda(cuda.code, cuda.error)

@@ -33,6 +33,9 @@ _DEVICE_RULES = r"bpf_prog_\w+|failed to add device rules"
 #: What the engine needs for the words by which CDI devices are asked for: features.cdi, and Docker 25 or newer.
 _NO_CDI = r"device driver \"?cdi\"? with|gathering device information while adding custom device \"?[\w.-]+/[\w.-]+="
 
+#: The driver's libraries are not where the toolkit looks for them.
+_NO_LIBRARY = r"load library failed|cannot open shared object file|ERROR_LIBRARY_NOT_FOUND"
+
 #: Ordered: the special before the general.
 START_ERRORS = (
     StartError(
@@ -286,7 +289,7 @@ START_ERRORS = (
         "roles",
     ),
     StartError(
-        r"load library failed|cannot open shared object file|ERROR_LIBRARY_NOT_FOUND",
+        _NO_LIBRARY,
         "container_runtime",
         "The toolkit does not find the driver's libraries; the host has them, as the layer host_driver shows.",
         "Run ldconfig on the host. If it stays, the request reaches a daemon that cannot see the host's libraries: "
@@ -380,9 +383,21 @@ def of_layer(layer: str, desired: Desired, evidence: Evidence) -> t.Iterator[t.T
     for injection, look in looks(desired, evidence):
         if look is not None and not look.started:
             words = look.error or "the engine said nothing"
-            error = explain(words, wanted.rootless(evidence))
+            error = _by_config(explain(words, wanted.rootless(evidence)), evidence)
             if error.layer == layer:
                 yield injection, words, error
+
+
+def _by_config(error: StartError, evidence: Evidence) -> StartError:
+    """A library that is not found is looked for where config.toml says."""
+    table = (evidence.toolkit_config.value or {}).get("nvidia-container-cli")
+    root = table.get("root") if isinstance(table, dict) else None
+    if error.pattern != _NO_LIBRARY or not isinstance(root, str) or root in ("", "/"):
+        return error
+    return error._replace(
+        cause="config.toml has the toolkit look for the driver below another root, %s, and it is not there." % root,
+        fix="Take root out of the table nvidia-container-cli in /etc/nvidia-container-runtime/config.toml.",
+    )
 
 
 def looks(desired: Desired, evidence: Evidence) -> t.Iterator[t.Tuple[str, t.Optional[ContainerLook]]]:

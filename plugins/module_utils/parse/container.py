@@ -9,8 +9,8 @@ import re
 import typing as t
 
 from ..model import LIBRARIES, ContainerLook, CudaInit, DeviceNode, GpuTool, Library, Reading
+from . import container_image, ldconfig, nvidia_smi
 from . import cuda as cuda_answer
-from . import ldconfig, nvidia_smi
 from .json_lines import objects
 from .text import integer, last_line
 
@@ -43,9 +43,12 @@ def parse(
         said = _engines_words(stderr) or "docker run ended with code %s" % rc
         return Reading(ContainerLook(injection, started=False, error=said))
     why = stopped or "the container ended before it was asked"
+    asked_last = not sections.keys().isdisjoint(("cuda", "cuda_command", "no_cuda"))
 
     def section(name: str, read: t.Callable[[str, int], Reading[t.Any]]) -> Reading[t.Any]:
         text, code = sections.get(name, ("", None))
+        if name not in sections and asked_last:
+            return Reading.unknown("the script of this look did not ask for it: it is of an older version")
         return Reading.unknown(why) if code is None else read(text, code)
 
     return Reading(
@@ -57,6 +60,9 @@ def parse(
             device_nodes=section("nodes", _nodes),
             cuda=_cuda(section, sections),
             confinement=section("confinement", lambda text, code: Reading(_label(text))),
+            ldconfig=section("ldconfig", container_image.ldconfig),
+            driver_files=section("driver_files", container_image.driver_files),
+            frameworks=section("frameworks", container_image.frameworks),
         )
     )
 

@@ -28,8 +28,8 @@ _STATES = (
     (r"is blocked in \w+", "blocked"),
 )
 
-_FINGERPRINT = re.compile(r"^\s*SHA1 Fingerprint:\s*([0-9a-fA-F:]{59})\s*$", re.MULTILINE)
-_SUBJECT = re.compile(r"^\s*Subject:.*?\bCN ?= ?(.+?)(?:, \w+ ?= ?.*)?\s*$", re.MULTILINE)
+_FINGERPRINT = re.compile(r"^[ \t]*SHA1 Fingerprint:[ \t]*([0-9a-fA-F:]{59})[ \t]*$", re.MULTILINE)
+_SUBJECT = re.compile(r"^[ \t]*Subject:.*?\bCN ?= ?(.+?)(?:, \w+ ?= ?.*)?\s*$", re.MULTILINE)
 #: Long ones stand on a line of their own, short ones as "4660 (0x1234)".
 _SERIAL = re.compile(r"Serial Number:\s*(?:((?:[0-9a-fA-F]{2}:)+[0-9a-fA-F]{2})|\d+ \(0x([0-9a-fA-F]+)\))")
 

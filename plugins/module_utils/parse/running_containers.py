@@ -57,11 +57,11 @@ def described(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[t.Tuple[
         if not identity or not isinstance(pid, int):
             return Reading.unknown("docker container inspect names a container without its id or process")
         if pid > 0:  # one that is being restarted has none
-            found.append(Described(pid, _container(identity, fields.value)))
+            found.append(Described(pid, _container(identity, pid, fields.value)))
     return Reading(tuple(found))
 
 
-def _container(identity: str, fields: t.Mapping[str, t.Any]) -> RunningContainer:
+def _container(identity: str, pid: int, fields: t.Mapping[str, t.Any]) -> RunningContainer:
     owner, owner_name = _owner(fields)
     return RunningContainer(
         id=identity,
@@ -71,6 +71,7 @@ def _container(identity: str, fields: t.Mapping[str, t.Any]) -> RunningContainer
         restart_policy=_text(fields, "restart_policy"),
         owner=owner,
         owner_name=owner_name,
+        pid=pid,
         own_mounts=any(mountinfo.driver_version(path) for path in _volumes(fields.get("mounts"))),
     )
 

@@ -9,11 +9,13 @@ A capture is one JSON object, so that a node can be judged elsewhere and later b
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 import threading
 import typing as t
 
 from ..model import SCHEMA, FileState, Reading, to_plain
+from ..parse import engine_kept
 from ..parse.text import without_users
 from ..plain import from_plain
 from .host import FILE_LIMIT, Command, Host, Stat, decoded
@@ -92,7 +94,8 @@ class Recorder:
 
     def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
         reading = self._host.read_bytes(path, limit)
-        self._keep("files", path, _without_passwords(reading) if path.startswith(_SOURCES) else reading)
+        kept = _without_passwords(reading) if path.startswith(_SOURCES) else reading
+        self._keep("files", path, engine_kept.kept(kept, path) if path.startswith(engine_kept.FOLDERS) else kept)
         return reading
 
     def stat(self, path: str) -> Reading[Stat]:
@@ -123,15 +126,19 @@ class Recorder:
 
 
 class Replay:
-    """A host that is a capture. What was not captured is unknown, never absent."""
+    """A host that is a capture. What was not captured is unknown, never absent, and so is what does not fit in it.
+
+    What is no capture at all, or not of this schema, is a ValueError.
+    """
 
     def __init__(self, capture: t.Mapping[str, t.Any]) -> None:
+        _refuse_what_is_none(capture)
         if capture.get("schema") != SCHEMA:
             raise ValueError(
                 "the capture has schema %r; this version reads schema %d" % (capture.get("schema"), SCHEMA)
             )
         self._capture = capture
-        commands = [from_plain(Command, plain) for plain in capture["commands"]]
+        commands = [command for command in map(_command, capture["commands"]) if command]
         self._commands = {key(command.where, command.argv): command for command in commands}
 
     def run(
@@ -150,9 +157,14 @@ class Replay:
 
     def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
         found = self._find("files", path)
-        if isinstance(found.value, dict):
-            return Reading(base64.b64decode(found.value["base64"]))
-        return Reading(None if found.value is None else str(found.value).encode("utf-8"), found.error)
+        if found.value is None:
+            return Reading(None, found.error)
+        try:
+            if isinstance(found.value, dict):
+                return Reading(base64.b64decode(found.value["base64"], validate=True))
+            return Reading(from_plain(str, found.value).encode("utf-8", "surrogateescape"))
+        except (ValueError, TypeError, KeyError):  # not base64, or no text
+            return _misfit("files", path)
 
     def stat(self, path: str) -> Reading[Stat]:
         return self._find("stats", path, Stat)
@@ -161,7 +173,7 @@ class Replay:
         return self._find("dirs", path, t.Dict[str, Stat])
 
     def realpath(self, path: str) -> Reading[str]:
-        return self._find("links", path)
+        return self._find("links", path, str)
 
     def file_state(self, path: str) -> Reading[FileState]:
         return self._find("states", path, FileState)
@@ -176,13 +188,44 @@ class Replay:
         return float(self._capture["collected_at"])
 
     def _find(self, section: str, path: str, kind: t.Any = t.Any) -> Reading[t.Any]:
-        error = self._capture["errors"].get(section, {}).get(path)
+        error = _section(self._capture.get("errors"), section).get(path)
         if error is not None:
-            return Reading.unknown(error)
-        if path not in self._capture[section]:
+            return Reading.unknown(str(error) or "%s could not be read" % path)
+        there = _section(self._capture, section)
+        if path not in there:
             return Reading.unknown("%s: %s" % (path, NOT_CAPTURED))
-        value = self._capture[section][path]
-        return Reading(None if value is None else from_plain(kind, value))
+        try:
+            return Reading(None if there[path] is None else from_plain(kind, there[path]))
+        except ValueError:
+            return _misfit(section, path)
+
+
+def _refuse_what_is_none(capture: t.Any) -> None:
+    if not isinstance(capture, dict):
+        raise ValueError("this is no capture: a JSON object is expected, not %.60r" % (capture,))
+    wanted: t.Dict[str, t.Any] = {"commands": list, "host": str, "machine": str, "collected_at": (int, float)}
+    for name, kinds in wanted.items() if capture.get("schema") == SCHEMA else ():
+        if not isinstance(capture.get(name), kinds) or isinstance(capture[name], bool):
+            raise ValueError("this is no capture: its %s is %.60r" % (name, capture.get(name)))
+
+
+def _section(whole: t.Any, name: str) -> t.Mapping[str, t.Any]:
+    found = whole.get(name) if isinstance(whole, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _command(plain: t.Any) -> t.Optional[Command]:
+    """None of one that is not written as we do it: then it was not captured."""
+    try:
+        command = t.cast(Command, from_plain(Command, plain))
+    except ValueError:
+        return None
+    ended = command.rc is not None or command.error
+    return command if ended else dataclasses.replace(command, error="the capture does not say how it ended")
+
+
+def _misfit(section: str, path: str) -> Reading[t.Any]:
+    return Reading.unknown("%s: what the capture has of it (%s) is not understood" % (path, section))
 
 
 def _without_passwords(reading: Reading[bytes]) -> Reading[bytes]:

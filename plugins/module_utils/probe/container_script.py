@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from ..parse.container import MARK
 from ..parse.nvidia_smi import FIELDS
+from .container_image import FUNCTIONS
 
-SCRIPT = r"""
+SCRIPT = (
+    r"""
 say() { printf '\n@MARK@ %s\n' "$*"; }
 target() { printf 'target %s => %s\n' "$1" "$(readlink -f "$1" 2> /dev/null)"; }
 
@@ -40,7 +42,7 @@ nodes() {
     done
     [ $# -eq 0 ] || stat -c '%n %f %u %g %t %T' "$@" 2>&1
 }
-
+@FUNCTIONS@
 say start
 cuda=$1; shift
 confinement=
@@ -55,6 +57,9 @@ else
 fi
 say libraries; libraries; say rc $?
 say nodes; nodes; say rc $?
+say ldconfig; PATH=$PATH:/usr/sbin:/sbin command -v ldconfig; say rc $?
+say driver_files; driver_files; say rc $?
+say frameworks; frameworks; say rc $?
 if command -v python3 > /dev/null 2>&1; then
     say cuda
     python3 -I -c "$cuda" 2>&1 < /dev/null
@@ -66,4 +71,7 @@ elif [ $# -gt 0 ]; then
 else
     say no_cuda
 fi
-""".replace("@MARK@", MARK).replace("@FIELDS@", ",".join(FIELDS))
+""".replace("@FUNCTIONS@", FUNCTIONS)
+    .replace("@MARK@", MARK)
+    .replace("@FIELDS@", ",".join(FIELDS))
+)

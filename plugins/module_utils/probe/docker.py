@@ -12,7 +12,7 @@ import typing as t
 
 from ..daemon_in_force import same_root
 from ..dockerd_flags import DEFAULT_CONFIG as CONFIG
-from ..model import Desired, DockerClients, DockerEngine, DockerRoot, FileState, Reading, SocketListener
+from ..model import Desired, DockerClients, DockerEngine, DockerRoot, FileState, Mounted, Reading, SocketListener
 from ..parse import daemon_json, docker_clients, docker_info, docker_socket, mountinfo
 from . import children
 from .children import docker_clients as clients_child
@@ -80,20 +80,40 @@ def root(
     mounts = host.read("/proc/self/mountinfo")
     if path.value is None or mounts.value is None:
         return Reading.unknown(path.error or mounts.error or "/proc/self/mountinfo is not there")
-    directory = host.realpath(path.value)
-    target = host.realpath(str(wanted)) if wanted else Reading("")
-    if not directory.known or not target.known:
+    directory = _behind_links(host, path.value)
+    target = _behind_links(host, str(wanted)) if wanted else Reading("")
+    if directory.value is None or target.value is None:
         return Reading.unknown(directory.error or target.error or "")
-    # One that is not there yet can be no link.
-    behind, to = directory.value or path.value, str(wanted or "") if target.value is None else target.value
-    mount = mountinfo.containing(mounts.value, behind)
-    if mount.value is None:
-        return Reading.unknown(mount.error or "")
+    behind, to = directory.value, target.value
+    on = _mounted(mounts.value, behind)
+    wanted_on = _mounted(mounts.value, to) if to else Reading(None)
     moves = bool(to) and not same_root(behind, to)
     left = _holds(host, behind) if moves else Reading({})
-    if left.value is None:
-        return Reading.unknown(left.error or "")
-    return Reading(DockerRoot(path.value, behind, *mount.value[1:], wanted=to, moves=moves, left=left.value))
+    if on.value is None or not wanted_on.known or left.value is None:
+        return Reading.unknown(on.error or wanted_on.error or left.error or "")
+    return Reading(DockerRoot(path.value, behind, on.value, to, wanted_on.value, moves, left.value))
+
+
+def _behind_links(host: Host, path: str) -> Reading[str]:
+    """The directory behind ``path``, also where its last parts are not there yet."""
+    there, missing = path, ""
+    while True:
+        found = host.realpath(there)
+        if not found.known:
+            return found
+        if found.value is not None:
+            return Reading(found.value.rstrip("/") + missing or "/")
+        there, slash, name = there.rpartition("/")
+        there, missing = there or "/", slash + name + missing
+        if not name:
+            return Reading.unknown("%s: / cannot be followed" % path)
+
+
+def _mounted(mounts: str, path: str) -> Reading[Mounted]:
+    found = mountinfo.containing(mounts, path)
+    if found.value is None:
+        return Reading.unknown(found.error or "")
+    return Reading(Mounted(found.value.point, found.value.type, found.value.device))
 
 
 def _present_root(there: Reading[DockerEngine], settings: Reading[t.Dict[str, t.Any]]) -> Reading[str]:

@@ -17,14 +17,23 @@ from .. import docker_record
 from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
+    build_log,
+    cgroups,
     container,
+    container_limits,
     docker,
+    docker_journal,
     driver,
+    engines,
     files,
+    frameworks,
+    image_environment,
     initramfs,
     kernel,
     nodes,
     packages,
+    pci_link,
+    pressure,
     requests,
     running,
     secure_boot,
@@ -59,7 +68,8 @@ def look(
 ) -> Evidence:
     """Read what ``scope`` names. What was not reached in time is unknown, with that reason.
 
-    :arg single_gpus: whether containers ask for single GPUs too, where ``scope`` has containers at all
+    :arg single_gpus: whether containers ask for single GPUs too, and the frameworks of the image are imported, where
+        ``scope`` has containers at all
     """
     if scope not in SCOPES:
         raise ValueError("scope %r is none of %s" % (scope, ", ".join(SCOPES)))
@@ -76,8 +86,13 @@ def look(
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
     engine = read["docker"].value if "docker" in read else None
+    if "dkms" in read:
+        read["build_failure"] = build_log.failure(limited, read["dkms"], desired)
     if "docker" in read:
+        read["docker_journal"] = docker_journal.journal(limited, read["docker"])
         read["docker_root"] = docker.root(limited, read["docker"], read["docker_config"], desired)
+    if "running_containers" in read:
+        read["limits"] = container_limits.limits(limited, read["running_containers"])
     evidence = Evidence(
         collected_at=started.isoformat(timespec="seconds"),
         host=host.hostname(),
@@ -90,8 +105,11 @@ def look(
     if not single_gpus or desired is None or not ways or not desired.lock.get("image"):
         return evidence
     how = container.manner(desired, evidence.device_nodes)
-    asked = requests.requests(limited, desired.lock["image"], ways, evidence, how)
-    return dataclasses.replace(evidence, requests=asked)
+    image = desired.lock["image"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        imported = pool.submit(frameworks.frameworks, limited, image, ways, evidence, how)
+        asked = requests.requests(limited, image, ways, evidence, how)
+        return dataclasses.replace(evidence, requests=asked, frameworks=imported.result())
 
 
 def _first(host: Host) -> t.Dict[str, Job]:
@@ -126,8 +144,12 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping
         jobs["boot_default"] = lambda: boot_default.boot_default(host)
         jobs["command_line"] = lambda: boot_default.command_line(host)
         jobs["modprobe"] = lambda: kernel.modprobe(host)
+        jobs["pci_slots"] = lambda: pci_link.slots(host, read["pci"])
+        jobs["numa_nodes"] = lambda: pci_link.numa_nodes(host)
         jobs["apparmor"] = lambda: kernel.apparmor(host)
         jobs["selinux"] = lambda: security.selinux(host)
+        jobs["load"] = lambda: pressure.load(host)
+        jobs["cgroups"] = lambda: cgroups.cgroups(host)
     if desired is not None:
         wanted = desired
         jobs["files"] = lambda: files.files(host, wanted)
@@ -154,8 +176,10 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["docker_socket"] = lambda: docker.listener(host)
         jobs["docker_clients"] = lambda: docker.clients(host, desired)
         jobs["running_containers"] = lambda: running.containers(host)
+        jobs["engines"] = lambda: engines.engines(host)
         if image:
             jobs["image_digests"] = lambda: docker.image_digests(host, image)
+            jobs["image_environment"] = lambda: image_environment.environment(host, image)
         jobs["units"] = lambda: services.units(host, desired)
         jobs["kernel_log"] = lambda: kernel.kernel_log(host)
         jobs["libraries"] = lambda: driver.libraries(host)

@@ -39,14 +39,22 @@ static int device_count;
 
 // A GPU that the module could not start, or that fell off the bus, is no device for CUDA: the others go on working, and
 // the count is smaller than the machine's. So it is in life, where opening such a node fails.
+static bool works(const struct gpu *gpu)
+{
+    return gpu->condition == GPU_WELL && node_probe_gpu(gpu) == 0;
+}
+
+// Where there are MIG devices, the first of them is the only device; a GPU in MIG mode is never one itself.
 static void find_devices(void)
 {
     device_count = 0;
-    for (unsigned i = 0; i < state.gpu_count; i++) {
-        struct gpu *gpu = &state.gpus[i];
-
-        if (gpu->condition == GPU_WELL && node_probe_gpu(gpu) == 0)
-            devices[device_count++] = gpu;
+    for (unsigned i = 0; i < state.mig_count && device_count == 0; i++) {
+        if (works(state.mig_devices[i].parent))
+            devices[device_count++] = &state.mig_devices[i];
+    }
+    for (unsigned i = 0; i < state.gpu_count && state.mig_count == 0; i++) {
+        if (works(&state.gpus[i]) && !state.gpus[i].mig_enabled)
+            devices[device_count++] = &state.gpus[i];
     }
 }
 

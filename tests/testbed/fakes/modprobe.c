@@ -8,6 +8,7 @@
 //   nvidia-modprobe                  load nvidia
 //   nvidia-modprobe -c MINOR ...     and make /dev/nvidiaMINOR (255: /dev/nvidiactl)
 //   nvidia-modprobe -u [-c BASE]     load nvidia-uvm, and make /dev/nvidia-uvm and /dev/nvidia-uvm-tools
+//   nvidia-modprobe -f FILE ...      and make the node of the capability that FILE below /proc/driver/nvidia describes
 
 #include "nodes.h"
 
@@ -50,23 +51,52 @@ static bool load(struct state *state, bool uvm)
     return state->module_version[0] && (!uvm || state->uvm_major >= 0);
 }
 
+// The player's /proc/driver is /run/simgpu/proc/driver.
+static bool make_cap(const struct state *state, const char *description)
+{
+    char path[PATH_MAX], line[128], key[64];
+    unsigned value, minor = 0, mode = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/run/simgpu%s", description);
+    file = state_open(path);
+    if (!file) {
+        fprintf(stderr, "nvidia-modprobe: there is no capability %s\n", description);
+        return false;
+    }
+    while (fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "%63[^:]: %u", key, &value) != 2)
+            continue;
+        if (strcmp(key, "DeviceFileMinor") == 0)
+            minor = value;
+        else if (strcmp(key, "DeviceFileMode") == 0)
+            mode = value;
+    }
+    fclose(file);
+    return minor && node_make_cap(state, minor, mode);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct option options[] = {
         {"create-nvidia-device-file", required_argument, NULL, 'c'},
         {"unified-memory", no_argument, NULL, 'u'},
+        {"nvidia-cap-file", required_argument, NULL, 'f'},
         {NULL, 0, NULL, 0},
     };
     struct state state;
     unsigned long minors[MAX_MINORS];
-    int count = 0, option;
+    const char *caps[MAX_MINORS];
+    int count = 0, cap_count = 0, option;
     bool uvm = false, made = true;
 
-    while ((option = getopt_long(argc, argv, "c:u", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "c:f:u", options, NULL)) != -1) {
         if (option == 'u')
             uvm = true;
         else if (option == 'c' && count < MAX_MINORS)
             minors[count++] = strtoul(optarg, NULL, 10);
+        else if (option == 'f' && cap_count < MAX_MINORS && strncmp(optarg, "/proc/driver/nvidia/", 20) == 0)
+            caps[cap_count++] = optarg;
         else
             return 1;
     }
@@ -78,5 +108,7 @@ int main(int argc, char *argv[])
     }
     for (int i = 0; i < count; i++)
         made = (uvm ? node_make_uvm(&state) : node_make(&state, (unsigned)minors[i])) && made;
+    for (int i = 0; i < cap_count; i++)
+        made = make_cap(&state, caps[i]) && made;
     return made ? 0 : 1;
 }

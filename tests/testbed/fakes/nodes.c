@@ -81,6 +81,28 @@ bool node_make_uvm(const struct state *state)
            make("nvidia-uvm-tools", makedev(state->uvm_major, 1), &open_to_all);
 }
 
+bool node_make_cap(const struct state *state, unsigned minor, mode_t mode)
+{
+    const struct params of_root = {state->params.modify_device_files, .uid = 0, .gid = 0, .mode = mode};
+    char name[64], path[PATH_MAX];
+
+    if (state->caps_major < 0)
+        return false;
+    if (!of_root.modify_device_files)
+        return true;
+    if (mkdir(node_path(path, "nvidia-caps"), 0755) != 0 && errno != EEXIST)
+        return false;
+    snprintf(name, sizeof(name), "nvidia-caps/nvidia-cap%u", minor);
+    return make(name, makedev(state->caps_major, minor), &of_root);
+}
+
+unsigned cap_minor(const struct gpu *mig)
+{
+    enum { FIRST = 3, INSTANCES = 15, OF_AN_INSTANCE = 9 }; // the instance, and eight compute instances
+
+    return FIRST + (mig->minor * INSTANCES + mig->gpu_instance) * OF_AN_INSTANCE;
+}
+
 int node_probe(const char *name)
 {
     char path[PATH_MAX];
@@ -125,6 +147,26 @@ static void ask_modprobe(struct state *state, char *const arguments[])
     state_load(state);
 }
 
+// In life NVML has each made when it first needs it.
+static void make_caps(const struct state *state)
+{
+    enum { CONFIG = 1, MONITOR = 2 };
+    bool mig = false;
+
+    for (unsigned i = 0; i < state->gpu_count; i++)
+        mig = mig || state->gpus[i].mig_enabled;
+    if (!mig)
+        return;
+    node_make_cap(state, CONFIG, 0400);
+    node_make_cap(state, MONITOR, 0444);
+    for (unsigned i = 0; i < state->mig_count; i++) {
+        unsigned minor = cap_minor(&state->mig_devices[i]);
+
+        node_make_cap(state, minor, 0444);
+        node_make_cap(state, minor + 1 + state->mig_devices[i].compute_instance, 0444);
+    }
+}
+
 static bool nodes_are_as_wanted(const struct state *state)
 {
     char name[32], path[PATH_MAX];
@@ -146,6 +188,8 @@ static bool nodes_are_as_wanted(const struct state *state)
 
 void nodes_ensure(struct state *state)
 {
+    if (geteuid() == 0 && state->module_version[0])
+        make_caps(state);
     if (nodes_are_as_wanted(state))
         return;
     if (geteuid() == 0 && state->module_version[0]) {

@@ -18,9 +18,15 @@ bool node_make(const struct state *state, unsigned minor);
 // Makes /dev/nvidia-uvm and /dev/nvidia-uvm-tools: root:root 0666 always, the parameters do not apply to them.
 bool node_make_uvm(const struct state *state);
 
+// Makes /dev/nvidia-caps/nvidia-capMINOR, root's with the mode that the capability's file below /proc names.
+bool node_make_cap(const struct state *state, unsigned minor, mode_t mode);
+
 // 0 when the driver would answer on this node, else the errno of open().
 int node_probe(const char *name);
 int node_probe_gpu(const struct gpu *gpu);
+
+// The minor of a MIG device's GPU instance; its compute instances follow it.
+unsigned cap_minor(const struct gpu *mig);
 
 // What the libraries do when they start: root makes and mends the nodes by itself; anybody else, and root when a
 // module is not loaded, asks nvidia-modprobe, which is setuid. May reload `state`.

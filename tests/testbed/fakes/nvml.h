@@ -48,8 +48,38 @@ void nvml_fill_pci_info(const struct gpu *gpu, struct pci_info *answer);
 // The visible GPU at "domain:bus:slot.function", NULL when there is none.
 struct gpu *nvml_find_pci(const char *address);
 
-// What every query of a device answers before it looks at the question.
+// What every query of a GPU answers before it looks at the question: of a MIG device it cannot be asked.
 nvml_return nvml_usable(const struct gpu *gpu, const void *answer);
+
+// The same for what can be asked of GPUs and of MIG devices.
+nvml_return nvml_reachable(const struct gpu *gpu, const void *answer);
+
+// How many MIG devices a GPU has; as many of them as there is room for go into `answer`.
+unsigned nvml_mig_devices(const struct gpu *gpu, struct gpu **answer, unsigned room);
+
+// A MIG device by its UUID, NULL when there is none; and its place among those of its GPU.
+struct gpu *nvml_find_mig(const char *uuid);
+unsigned nvml_mig_place(const struct gpu *mig);
+
+unsigned nvml_limit_mw(const struct gpu *gpu);
+unsigned nvml_usage_mw(const struct gpu *gpu);
+
+// What the process of a busy GPU has of its memory; and the number that stands for "of no instance".
+enum { NVML_PROCESS_MIB = 1024 };
+#define NVML_NO_INSTANCE 0xffffffffU
+
+// Memory errors, since the driver was loaded (volatile) or ever (aggregate): the same, of a GPU without a past.
+unsigned long long nvml_ecc_errors(const struct gpu *gpu, bool uncorrected);
+
+struct nvml_remapped {
+    unsigned correctable, uncorrectable, pending, failed;
+};
+
+// NOT_SUPPORTED before Ampere, without ECC, and while a GPU has MIG devices.
+nvml_return nvml_remapped_rows(const struct gpu *gpu, struct nvml_remapped *answer);
+
+// Before Ampere pages are retired in place of rows.
+bool nvml_retires_pages(const struct gpu *gpu);
 
 nvml_return nvml_copy_text(char *answer, unsigned size, const char *text);
 
@@ -79,7 +109,7 @@ nvml_return nvml_copy_text(char *answer, unsigned size, const char *text);
 #define NVML_TEXT(function, expression)                                                                                \
     NVML_CALL function(struct gpu *gpu, char *answer, unsigned size)                                                   \
     {                                                                                                                  \
-        nvml_return code = nvml_usable(gpu, answer);                                                                   \
+        nvml_return code = nvml_reachable(gpu, answer);                                                                \
                                                                                                                        \
         return code == NVML_SUCCESS ? nvml_copy_text(answer, size, expression) : code;                                 \
     }

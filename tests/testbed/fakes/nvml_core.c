@@ -201,15 +201,16 @@ NVML_CALL nvmlSystemGetCudaDriverVersion(int *answer)
     return nvmlSystemGetCudaDriverVersion_v2(answer);
 }
 
-NVML_CALL nvmlSystemGetProcessName(unsigned pid, char *answer, unsigned size)
-{
-    (void)pid;
-    return nvml.users ? nvml_copy_text(answer, size, "") : NVML_UNINITIALIZED;
-}
-
 // --- devices -------------------------------------------------------------------------------------------------------
 
 nvml_return nvml_usable(const struct gpu *gpu, const void *answer)
+{
+    nvml_return code = nvml_reachable(gpu, answer);
+
+    return code == NVML_SUCCESS && gpu->parent ? NVML_INVALID_ARGUMENT : code;
+}
+
+nvml_return nvml_reachable(const struct gpu *gpu, const void *answer)
 {
     if (!nvml.users)
         return NVML_UNINITIALIZED;
@@ -262,7 +263,8 @@ NVML_CALL nvmlDeviceGetHandleByUUID(const char *uuid, struct gpu **handle)
         if (strcmp(nvml.visible[i]->uuid, uuid) == 0)
             return open_handle(nvml.visible[i], handle);
     }
-    return NVML_NOT_FOUND;
+    *handle = nvml_find_mig(uuid);
+    return *handle ? NVML_SUCCESS : NVML_NOT_FOUND;
 }
 
 struct gpu *nvml_find_pci(const char *address)
@@ -294,8 +296,12 @@ NVML_CALL nvmlDeviceGetHandleByPciBusId_v2(const char *address, struct gpu **han
 
 NVML_CALL nvmlDeviceGetIndex(const struct gpu *gpu, unsigned *index)
 {
-    nvml_return code = nvml_usable(gpu, index);
+    nvml_return code = nvml_reachable(gpu, index);
 
+    if (code == NVML_SUCCESS && gpu->parent) {
+        *index = nvml_mig_place(gpu);
+        return NVML_SUCCESS;
+    }
     for (unsigned i = 0; code == NVML_SUCCESS && i < nvml.visible_count; i++) {
         if (nvml.visible[i] == gpu) {
             *index = i;

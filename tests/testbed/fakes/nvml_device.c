@@ -2,7 +2,7 @@
 // GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-// The fake libnvidia-ml: what a device is (names, PCI, memory, MIG) and how it is joined to others (topology, fabric).
+// The fake libnvidia-ml: what a device is (names, PCI, memory) and how it is joined to others (topology, fabric).
 
 #include "nvml.h"
 
@@ -130,8 +130,8 @@ NVML_CALL nvmlDeviceGetPciInfoExt(struct gpu *gpu, struct pci_info_ext *answer)
 NVML_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, gpu->pcie_generation)
 NVML_NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, unsigned, gpu->pcie_generation)
 NVML_NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, unsigned, gpu->pcie_generation)
-NVML_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, unsigned, 16)
-NVML_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, unsigned, 16)
+NVML_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, unsigned, gpu->pcie_width_now)
+NVML_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, unsigned, gpu->pcie_width)
 NVML_NUMBER(nvmlDeviceGetPcieReplayCounter, unsigned, 0)
 NVML_NUMBER_OF(nvmlDeviceGetPcieThroughput, unsigned, direction, 0)
 
@@ -148,6 +148,11 @@ struct memory_v2 {
 
 enum { MIB = 1 << 20 };
 
+static unsigned long long used_memory(const struct gpu *gpu)
+{
+    return gpu->process && !gpu->parent ? (unsigned long long)NVML_PROCESS_MIB * MIB : 0;
+}
+
 static unsigned long long reserved_memory(const struct gpu *gpu)
 {
     return (unsigned long long)(gpu->memory_mib / 150) * MIB; // about what the driver keeps for itself
@@ -155,32 +160,32 @@ static unsigned long long reserved_memory(const struct gpu *gpu)
 
 NVML_CALL nvmlDeviceGetMemoryInfo(struct gpu *gpu, struct memory *answer)
 {
-    nvml_return code = nvml_usable(gpu, answer);
+    nvml_return code = nvml_reachable(gpu, answer);
 
     if (code != NVML_SUCCESS)
         return code;
     answer->total = (unsigned long long)gpu->memory_mib * MIB;
-    answer->used = reserved_memory(gpu);
+    answer->used = reserved_memory(gpu) + used_memory(gpu);
     answer->free = answer->total - answer->used;
     return NVML_SUCCESS;
 }
 
 NVML_CALL nvmlDeviceGetMemoryInfo_v2(struct gpu *gpu, struct memory_v2 *answer)
 {
-    nvml_return code = nvml_usable(gpu, answer);
+    nvml_return code = nvml_reachable(gpu, answer);
 
     if (code != NVML_SUCCESS)
         return code;
     answer->total = (unsigned long long)gpu->memory_mib * MIB;
     answer->reserved = reserved_memory(gpu);
-    answer->used = 0;
-    answer->free = answer->total - answer->reserved;
+    answer->used = used_memory(gpu);
+    answer->free = answer->total - answer->reserved - answer->used;
     return NVML_SUCCESS;
 }
 
 NVML_CALL nvmlDeviceGetBAR1MemoryInfo(struct gpu *gpu, struct memory *answer) // total, free, used as well
 {
-    nvml_return code = nvml_usable(gpu, answer);
+    nvml_return code = nvml_reachable(gpu, answer);
 
     if (code != NVML_SUCCESS)
         return code;
@@ -189,23 +194,6 @@ NVML_CALL nvmlDeviceGetBAR1MemoryInfo(struct gpu *gpu, struct memory *answer) //
     answer->free = answer->total - answer->used;
     return NVML_SUCCESS;
 }
-
-// --- MIG: never switched on ----------------------------------------------------------------------------------------
-
-NVML_CALL nvmlDeviceGetMigMode(struct gpu *gpu, unsigned *current, unsigned *pending)
-{
-    nvml_return code = nvml_usable(gpu, current);
-
-    if (code != NVML_SUCCESS || !pending)
-        return code == NVML_SUCCESS ? NVML_INVALID_ARGUMENT : code;
-    if (!gpu->mig_capable)
-        return NVML_NOT_SUPPORTED;
-    *current = *pending = 0;
-    return NVML_SUCCESS;
-}
-
-NVML_NUMBER(nvmlDeviceIsMigDeviceHandle, unsigned, 0)
-NVML_NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned, gpu->mig_capable ? 7 : 0)
 
 // --- topology and fabric -------------------------------------------------------------------------------------------
 
@@ -314,7 +302,7 @@ NVML_CALL nvmlDeviceGetGpuFabricInfo(struct gpu *gpu, struct fabric_info *answer
 
 NVML_CALL nvmlDeviceGetGpuFabricInfoV(struct gpu *gpu, struct fabric_info_v *answer)
 {
-    enum { HEALTHY = 1, NO_DEGRADED_BANDWIDTH = 2 };
+    enum { HEALTHY = 1, UNHEALTHY = 2, NO_DEGRADED_BANDWIDTH = 2, ROUTE_UNHEALTHY = 1 << 4 };
     nvml_return code = nvml_usable(gpu, answer);
     unsigned version;
 
@@ -326,8 +314,8 @@ NVML_CALL nvmlDeviceGetGpuFabricInfoV(struct gpu *gpu, struct fabric_info_v *ans
     answer->state = fabric_state(gpu);
     if (answer->state != FABRIC_COMPLETED)
         return NVML_SUCCESS;
-    answer->health_mask = NO_DEGRADED_BANDWIDTH;
+    answer->health_mask = NO_DEGRADED_BANDWIDTH | (gpu->fabric_unhealthy ? ROUTE_UNHEALTHY : 0);
     if (version >> 24 >= 3)
-        answer->health_summary = HEALTHY;
+        answer->health_summary = gpu->fabric_unhealthy ? UNHEALTHY : HEALTHY;
     return NVML_SUCCESS;
 }

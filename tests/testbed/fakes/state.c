@@ -12,17 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char PROFILE[] = "/etc/simgpu/profile";
 static const char MODULE_VERSION[] = "/run/simgpu/proc/driver/nvidia/version";
 static const char MODULE_PARAMS[] = "/run/simgpu/proc/driver/nvidia/params";
-static const char BOUND_GPUS[] = "/run/simgpu/gpus";
 static const char CHAR_DEVICES[] = "/run/simgpu/devices";
 static const char FABRIC[] = "/run/simgpu/fabric";
 static const char FAULTS[] = "/run/simgpu/faults/";
 
 enum { LINE_SIZE = 1024 };
 
-static FILE *open_state(const char *path)
+FILE *state_open(const char *path)
 {
     char full[PATH_MAX];
 
@@ -31,7 +29,7 @@ static FILE *open_state(const char *path)
 
 static bool read_line(const char *path, char *line, size_t size)
 {
-    FILE *file = open_state(path);
+    FILE *file = state_open(path);
     bool read;
 
     if (!file)
@@ -57,7 +55,7 @@ static void find_version(char *banner, char *version, size_t size)
 
 static void load_params(struct params *params)
 {
-    FILE *file = open_state(MODULE_PARAMS);
+    FILE *file = state_open(MODULE_PARAMS);
     char line[LINE_SIZE], key[64];
     unsigned value;
 
@@ -81,7 +79,7 @@ static void load_params(struct params *params)
 
 static int find_major(const char *wanted)
 {
-    FILE *file = open_state(CHAR_DEVICES);
+    FILE *file = state_open(CHAR_DEVICES);
     char line[LINE_SIZE], name[64];
     int major, found = -1;
 
@@ -99,6 +97,8 @@ static enum fabric load_fabric(void)
 {
     char line[LINE_SIZE];
 
+    if (state_fault_words("fabric-not-ready", line, sizeof(line)))
+        return strncmp(line, "not_started", 11) == 0 ? FABRIC_NOT_STARTED : FABRIC_IN_PROGRESS;
     if (!read_line(FABRIC, line, sizeof(line)))
         return FABRIC_COMPLETED;
     line[strcspn(line, " \t\n")] = '\0';
@@ -107,87 +107,7 @@ static enum fabric load_fabric(void)
     return strcmp(line, "in_progress") == 0 ? FABRIC_IN_PROGRESS : FABRIC_NOT_STARTED;
 }
 
-// --- the hardware profile ------------------------------------------------------------------------------------------
-
-// Cuts the next `key=value` or `key="some words"` off `*rest`; false at the end of the line.
-static bool next_token(char **rest, char **key, char **value)
-{
-    char *at = *rest + strspn(*rest, " \t\n");
-    char *equals = strchr(at, '=');
-    const char *end = " \t\n";
-
-    if (!equals)
-        return false;
-    *equals = '\0';
-    *key = at;
-    *value = equals + 1;
-    if (**value == '"') {
-        end = "\"";
-        ++*value;
-    }
-    at = *value + strcspn(*value, end);
-    *rest = *at ? at + 1 : at;
-    *at = '\0';
-    return true;
-}
-
-static void set_gpu_value(struct gpu *gpu, const char *key, const char *value)
-{
-    unsigned number = (unsigned)strtoul(value, NULL, strcmp(key, "device") == 0 ? 16 : 10);
-
-    if (strcmp(key, "index") == 0)
-        gpu->index = number;
-    else if (strcmp(key, "uuid") == 0)
-        snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", value);
-    else if (strcmp(key, "name") == 0)
-        snprintf(gpu->name, sizeof(gpu->name), "%s", value);
-    else if (strcmp(key, "pci") == 0)
-        snprintf(gpu->pci, sizeof(gpu->pci), "%s", value);
-    else if (strcmp(key, "device") == 0)
-        gpu->device_id = number;
-    else if (strcmp(key, "memory_mib") == 0)
-        gpu->memory_mib = number;
-    else if (strcmp(key, "numa") == 0)
-        gpu->numa = number;
-    else if (strcmp(key, "arch") == 0)
-        gpu->architecture = number;
-    else if (strcmp(key, "cc") == 0)
-        sscanf(value, "%u.%u", &gpu->cc_major, &gpu->cc_minor);
-    else if (strcmp(key, "power_w") == 0)
-        gpu->power_limit_w = number;
-    else if (strcmp(key, "pcie_gen") == 0)
-        gpu->pcie_generation = number;
-    else if (strcmp(key, "nvlinks") == 0)
-        gpu->nvlinks = number;
-    else if (strcmp(key, "mig") == 0)
-        gpu->mig_capable = strcmp(value, "yes") == 0;
-}
-
-static void parse_gpu(char *rest, struct gpu *gpu)
-{
-    char *key, *value;
-
-    *gpu = (struct gpu){.architecture = 7, .cc_major = 8, .power_limit_w = 150, .pcie_generation = 4};
-    while (next_token(&rest, &key, &value))
-        set_gpu_value(gpu, key, value);
-    sscanf(gpu->pci, "%x:%x:%x", &gpu->domain, &gpu->bus, &gpu->slot);
-}
-
-static bool is_bound(const char *pci)
-{
-    FILE *file = open_state(BOUND_GPUS);
-    char line[LINE_SIZE];
-    bool bound = false;
-
-    if (!file)
-        return false;
-    while (!bound && fgets(line, sizeof(line), file)) {
-        line[strcspn(line, " \t\n")] = '\0';
-        bound = strcmp(line, pci) == 0;
-    }
-    fclose(file);
-    return bound;
-}
+// --- faults --------------------------------------------------------------------------------------------------------
 
 bool state_fault(const char *name)
 {
@@ -197,54 +117,19 @@ bool state_fault(const char *name)
     return access(state_path(full, fault), F_OK) == 0;
 }
 
-// True when the named fault is that of GPU `index`: its file holds the index, nothing for GPU 0, and maybe a word more.
-static bool has_fault(unsigned index, const char *name, char word[32])
+bool state_fault_words(const char *name, char *line, size_t size)
 {
-    char path[PATH_MAX], line[LINE_SIZE] = "";
-    unsigned faulty = 0;
+    char path[PATH_MAX];
 
+    line[0] = '\0';
     if (!state_fault(name))
         return false;
     snprintf(path, sizeof(path), "%s%s", FAULTS, name);
-    read_line(path, line, sizeof(line));
-    word[0] = '\0';
-    sscanf(line, "%u %31s", &faulty, word);
-    return faulty == index;
+    read_line(path, line, size);
+    return true;
 }
 
-static enum condition condition_of(unsigned index)
-{
-    char word[32];
-
-    if (has_fault(index, "gpu-not-initialised", word))
-        return GPU_NOT_INITIALISED;
-    if (has_fault(index, "gpu-lost", word))
-        return strcmp(word, "values") == 0 ? GPU_LOST_VALUES : GPU_LOST;
-    return GPU_WELL;
-}
-
-static void load_profile(struct state *state)
-{
-    FILE *file = open_state(PROFILE);
-    char line[LINE_SIZE];
-    struct gpu gpu;
-
-    if (!file)
-        return;
-    while (fgets(line, sizeof(line), file)) {
-        if (strncmp(line, "nvswitch ", 9) == 0)
-            state->nvswitch_count++;
-        if (strncmp(line, "gpu ", 4) != 0 || state->gpu_count == MAX_GPUS)
-            continue;
-        parse_gpu(line + 4, &gpu);
-        if (!is_bound(gpu.pci))
-            continue;
-        gpu.minor = state->gpu_count;
-        gpu.condition = condition_of(gpu.index);
-        state->gpus[state->gpu_count++] = gpu;
-    }
-    fclose(file);
-}
+// --- all of it -----------------------------------------------------------------------------------------------------
 
 void state_load(struct state *state)
 {
@@ -255,8 +140,9 @@ void state_load(struct state *state)
         find_version(banner, state->module_version, sizeof(state->module_version));
     load_params(&state->params);
     state->uvm_major = find_major("nvidia-uvm");
+    state->caps_major = find_major("nvidia-caps");
     state->fabric = load_fabric();
-    load_profile(state);
+    profile_load(state);
 }
 
 int cuda_version_of(const char *driver_version)

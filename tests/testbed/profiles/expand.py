@@ -5,7 +5,7 @@
 """Turns a hardware profile of the repository into the one of a node: every `uuid=auto` becomes a UUID of its own.
 
 Run as `expand.py PROFILE NODENAME`, it prints the profile for that node. The same node and PCI address always give the
-same UUID, and no two nodes share one.
+same UUID, the same for the instances of a MIG device, and no two nodes share one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,33 @@ def gpu_uuid(node: str, pci: str) -> str:
     return f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{pci}')}"
 
 
+def mig_uuid(node: str, gpu: str, instance: str, compute_instance: str) -> str:
+    """The UUID of a MIG device by the index of its GPU and its two instances, as NVML writes it."""
+    return f"MIG-{uuid.uuid5(NAMESPACE, f'{node}/mig/{gpu}/{instance}/{compute_instance}')}"
+
+
 def expand(profile: str, node: str) -> str:
-    """The text of a profile with a concrete UUID for each GPU of the node."""
+    """The text of a profile with a concrete UUID for each GPU and each MIG device of the node."""
     return "".join(_expand_line(line, node) for line in profile.splitlines(keepends=True))
 
 
 def _expand_line(line: str, node: str) -> str:
-    if not line.startswith("gpu ") or " uuid=auto " not in line:
+    if not line.startswith(("gpu ", "mig ")) or " uuid=auto " not in line:
         return line
-    pci = re.search(r" pci=(\S+)", line)
-    if pci is None:
-        raise ValueError(f"a GPU without pci=ADDRESS in the profile: {line.strip()!r}; add its address")
-    return line.replace(" uuid=auto ", f" uuid={gpu_uuid(node, pci.group(1))} ", 1)
+    if line.startswith("gpu "):
+        (pci,) = _values(line, "pci")
+        own = gpu_uuid(node, pci)
+    else:
+        own = mig_uuid(node, *_values(line, "gpu", "gi", "ci"))
+    return line.replace(" uuid=auto ", f" uuid={own} ", 1)
+
+
+def _values(line: str, *keys: str) -> list[str]:
+    found = [re.search(rf" {key}=(\S+)", line) for key in keys]
+    missing = [key for key, match in zip(keys, found) if match is None]
+    if missing:
+        raise ValueError(f"{line.strip()!r} in the profile has no {', '.join(missing)}; a UUID is made of that")
+    return [match.group(1) for match in found if match is not None]
 
 
 def main() -> int:

@@ -324,7 +324,9 @@ def test_a_malformed_node_is_named(text: str) -> None:
 
 
 def test_an_unknown_profile_names_the_known_ones() -> None:
-    with pytest.raises(shell.TestbedError, match=r"no profile 'h900': there are a10, h100x8, l4x4, p40, rtxpro6000"):
+    with pytest.raises(
+        shell.TestbedError, match=r"no profile 'h900': there are a10, a100-mig, h100x8, l4x4, p40, rtxpro6000"
+    ):
         Node("node1", "h900").hardware()
 
 

@@ -2,7 +2,8 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The vendor's container: the repositories of /srv over HTTP on port 80, its registry on port 5000.
+"""The vendor's container: the repositories of /srv over HTTP on port 80, its registry on port 5000, and the same images
+on port 5001 for the one user who has a password.
 
 The repositories have faults of their own, a file each in FAULTS that `testbed fault vendor` writes; changes.py makes
 those of them that are another content, and what it has made goes before /srv.
@@ -23,17 +24,19 @@ from pathlib import Path
 CONTENT = "/srv"
 FAULTS = Path("/run/vendor/faults")
 CHANGED = Path("/run/vendor/changed")
-REGISTRY = (
-    """\
+REGISTRY = """\
 version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
   filesystem: {rootdirectory: %s/registry}
   maintenance: {readonly: {enabled: true}}
-http: {addr: ":5000"}
+http: {addr: ":%d"}
 """
-    % CONTENT
-)
+PORT, PRIVATE_PORT = 5000, 5001
+PASSWORDS = Path("/tmp/htpasswd")
+PRIVATE = "auth: {htpasswd: {realm: vendor.testbed, path: %s}}\n" % PASSWORDS
+#: User "reader", password "for-the-test-bed-only", with bcrypt: the registry takes nothing else.
+READER = "reader:$2y$05$goldennodetestbedsaltuxYAFbDGvdySm0CIxMBm7vCAl.AXn6om\n"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -96,15 +99,23 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def main() -> int:
     # As the container's first process this has no default handlers: `docker stop` would wait for its kill.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    configuration = Path("/tmp/registry.yml")
-    configuration.write_text(REGISTRY, encoding="utf-8")
     server = http.server.ThreadingHTTPServer(("", 80), functools.partial(Quiet, directory=CONTENT))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    registry = subprocess.Popen(["docker-registry", "serve", str(configuration)])
+    PASSWORDS.write_text(READER, encoding="utf-8")
+    private = registry(PRIVATE_PORT, PRIVATE)
+    public = registry(PORT)
     try:
-        return registry.wait()
+        return public.wait()
     finally:
-        registry.terminate()
+        public.terminate()
+        private.terminate()
+
+
+def registry(port: int, more: str = "") -> subprocess.Popen[bytes]:
+    """A registry of the images, with ``more`` lines of configuration."""
+    configuration = Path("/tmp/registry-%d.yml" % port)
+    configuration.write_text(REGISTRY % (CONTENT, port) + more, encoding="utf-8")
+    return subprocess.Popen(["docker-registry", "serve", str(configuration)])
 
 
 if __name__ == "__main__":

@@ -92,14 +92,6 @@ CASES = {
         "data_root", root(**FULL), ("1 containers are running", "Stop them first"), 1, desired=MOVED,
         variables=dict(CONSENT, docker_allow_restart=True),
     ),
-    "move-link": Case(
-        "data_root", root(wanted="/mnt/v"), ("lies behind a link to /mnt/v", "Set docker_data_root to /mnt/v"),
-        desired=MOVED, variables=CONSENT,
-    ),
-    "move-unknown": Case(
-        "data_root", dataclasses.replace(NODE, docker_root=Reading.unknown("Input/output error")),
-        ("is not known (Input/output error)", "docker_allow_data_root_change=true"), desired=MOVED,
-    ),
     "there-already": Case(
         "data_root", root(moves=False, path="/srv/docker"), containers=3, desired=MOVED
     ),

@@ -13,6 +13,7 @@ from ansible.template import Templar
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    Boot,
     DriverLoaded,
     Evidence,
     Initramfs,
@@ -27,10 +28,10 @@ VARIABLES = pathlib.Path(__file__).parents[3] / "roles" / "golden" / "vars" / "m
 UPGRADED = healthy.known(healthy.evidence(), driver=DriverLoaded("580.126.09", "open"))
 
 
-def derived(name: str, evidence: Evidence) -> t.Any:
+def derived(name: str, evidence: Evidence, **settings: t.Any) -> t.Any:
     loader = DataLoader()
     variables = actions.trusted(loader.load_from_file(str(VARIABLES)))
-    found = verdict.run(healthy.desired(), evidence, 1)
+    found = verdict.run(healthy.desired(**settings), evidence, 1)
     variables["__goldennode_look"] = {"verdict": to_plain(found), "refusals": []}
     return Templar(loader=loader, variables=variables).template(variables[name])
 
@@ -38,6 +39,14 @@ def derived(name: str, evidence: Evidence) -> t.Any:
 def test_a_node_whose_kernels_can_boot_may_be_rebooted():
     assert derived("golden_reboot_reasons", UPGRADED)
     assert derived("golden_not_to_boot", UPGRADED) == []
+
+
+def test_a_reboot_that_is_waived_can_wait():
+    evidence = healthy.known(healthy.evidence(), boot=Boot("11111111", "6.12.48+deb13-amd64", 1000.0))
+    evidence = healthy.known(evidence, module_on_disk=healthy.module(kernel="6.12.48+deb13-amd64"))
+    assert derived("golden_reboot_reasons", evidence)
+    waiver = {"id": "host_driver.kernel", "reason": "maintenance is on Saturday", "until": "2026-12-05"}
+    assert derived("golden_reboot_reasons", evidence, golden_waivers=[waiver]) == []
 
 
 def test_a_node_with_a_kernel_that_lacks_its_initramfs_is_not_rebooted():

@@ -40,6 +40,8 @@ class Device:
     numa: int = 0
     index: t.Optional[int] = None
     architecture: int = 7  # NVML's number: 4 Pascal, 7 Ampere, 10 Blackwell
+    pcie_generation: int = 4
+    pcie_width: int = 16
 
     @property
     def is_gpu(self) -> bool:
@@ -86,6 +88,8 @@ def parse_device(line: str) -> t.Optional[Device]:
         numa=int(values.get("numa", "0")),
         index=int(values["index"]) if kind == "gpu" else None,
         architecture=int(values.get("arch", "7")),
+        pcie_generation=int(values.get("pcie_gen", "4")),
+        pcie_width=int(values.get("pcie_width", "16")),
     )
 
 

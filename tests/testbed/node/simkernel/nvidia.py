@@ -9,7 +9,7 @@ import errno
 import shutil
 import typing as t
 
-from . import support, views
+from . import mig, support, views, xid
 from .machine import RUN, Device, faulty_gpus, log, present_devices
 
 #: Addresses of the GPUs that the nvidia module has bound and can start, in the order of the profile; the fakes read it.
@@ -125,6 +125,7 @@ def bind_nvidia() -> None:
             "Model: \t\t %s\nIRQ:   \t\t 16\nGPU UUID: \t %s\nBus Type: \t PCIe\n"
             "Bus Location: \t %s\nDevice Minor: \t %d\nGPU Excluded:\t No\n" % (gpu.name, uuid, gpu.address, minor)
         )
+    mig.show(mine)
     _log_faults(mine, licence)
 
 
@@ -135,6 +136,7 @@ def unload_nvidia() -> None:
     BOUND_GPUS.unlink()
     LOADED.unlink()
     FABRIC.unlink(missing_ok=True)
+    mig.hide()
     shutil.rmtree(views.PROC_NVIDIA)
 
 
@@ -185,6 +187,7 @@ def _log_faults(gpus: t.Sequence[Device], licence: str) -> None:
             )
         if gpu.index in faulty_gpus("gpu-not-initialised"):
             _log_not_started(gpu, minor, "0x62:0xffff:2477")
+        log(*xid.lines(gpu))
 
 
 def _log_not_started(gpu: Device, minor: int, code: str) -> None:

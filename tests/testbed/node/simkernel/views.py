@@ -80,9 +80,13 @@ def _mount(*arguments: str) -> None:
 CAPABILITIES = {
     0x60: (0x01, struct.pack("<HI", 0x0003, 0x00000008)),  # power management, version 3
     0x68: (0x05, struct.pack("<HQI", 0x0080, 0, 0)),  # MSI with 64 bits, off
-    0x78: (0x10, struct.pack("<HIHHIHH40x", 0x0002, 0, 0, 0, 0x00000104, 0, 0x0104)),  # PCIe endpoint, x16
+    0x78: (0x10, struct.pack("<H56x", 0x0002)),  # PCIe endpoint; its link is filled in
     0xB4: (0x09, bytes([0x14, 0x01, 0x10, *[0] * 15])),  # vendor-specific, of another kind
 }
+#: Within the configuration space: what the link could do, and what it does; generation, and width from bit 4 on.
+LINK_CAPABILITIES, LINK_STATUS = 0x78 + 0x0C, 0x78 + 0x12
+#: PCIe generation -> what each lane carries, as the kernel writes it.
+LINK_SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 #: What a hypervisor puts there instead, in front of the guest of a virtual GPU: length, then "VF".
 VGPU_GUEST = (0x09, bytes([0x14, 0x56, 0x46, *[0] * 15]))
 
@@ -97,6 +101,7 @@ def show_pci() -> None:
     for address, device in wanted.items():
         if not (PCI_DEVICES / address).exists():
             _add_device(device)
+        _show_link(device)
 
 
 def _add_device(device: Device) -> None:
@@ -119,6 +124,26 @@ def _add_device(device: Device) -> None:
     (entry / "config").write_bytes(_config_space(device))
 
 
+def _show_link(device: Device) -> None:
+    """The link as it is now: the fault ``link-narrow`` halves it at once, as a bad contact does."""
+    entry = PCI_DEVICES / device.address
+    speed = "%s GT/s PCIe" % LINK_SPEEDS[device.pcie_generation]
+    for name, value in (
+        ("max_link_speed", speed),
+        ("current_link_speed", speed),
+        ("max_link_width", str(device.pcie_width)),
+        ("current_link_width", str(_link_width(device))),
+    ):
+        (entry / name).write_text(value + "\n")
+    space = bytearray((entry / "config").read_bytes())
+    struct.pack_into("<H", space, LINK_STATUS, device.pcie_generation | _link_width(device) << 4)
+    (entry / "config").write_bytes(space)
+
+
+def _link_width(device: Device) -> int:
+    return device.pcie_width // 2 if device.index in faulty_gpus("link-narrow") else device.pcie_width
+
+
 def _config_space(device: Device) -> bytes:
     """The header that every PCI function has, and its capabilities; lspci reads them beside the files."""
     space = bytearray(256)
@@ -134,6 +159,7 @@ def _config_space(device: Device) -> bytes:
         space[place] = identifier
         space[place + 2 : place + 2 + len(content)] = content
         link = place + 1
+    struct.pack_into("<I", space, LINK_CAPABILITIES, device.pcie_generation | device.pcie_width << 4)
     return bytes(space)
 
 

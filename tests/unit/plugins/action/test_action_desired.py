@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pathlib
 import subprocess
@@ -77,6 +78,21 @@ def refused(pool, arguments=None, **more):
 
 def change_bundle(pool, **axes):
     (pool / "pool.yml").write_text(yaml.safe_dump(data(**axes)))
+
+
+def test_waivers_are_judged_before_anything_is_changed_and_reach_the_node(pool):
+    write_lock(pool)
+    until = datetime.date.today() + datetime.timedelta(days=30)
+    waiver = {"id": "policy.units", "reason": "a unit of the site's own", "until": until}  # as YAML reads a bare day
+    found = run(pool, golden_waivers=[waiver])
+    kept = found["desired"][PLATFORM]["settings"]["golden"]["golden_waivers"]
+    assert kept == [{"id": "policy.units", "entity": None, "reason": waiver["reason"], "until": until.isoformat()}]
+    assert refused(pool, golden_waivers=[{**waiver, "until": "2026-01-31"}]) == (
+        "golden_waivers[0].until: '2026-01-31' is over, and policy.units counts again. Mend what it was for and take "
+        "the waiver out; or look at it again, and give it another day."
+    )
+    del waiver["reason"]
+    assert "missing required arguments: reason found in golden_waivers" in refused(pool, golden_waivers=[waiver])
 
 
 # --- without a lock -----------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_the_result_for_machines(tmp_path):
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert set(kept) == {"schema", "generated_at", "collection", "nodes"}
     assert (kept["schema"], kept["collection"], kept["nodes"]) == (1, VERSION, found["nodes"])
-    assert kept["nodes"]["old"]["action"]["finding"] == "host_driver.loaded"
+    assert kept["nodes"]["old"]["action"]["id"] == "host_driver.loaded"
     with pytest.raises(AnsibleActionFail, match="goldennode_result=.* cannot be written: .*Name a file in a folder"):
         run(hosts=["well"], result=str(tmp_path / "none" / "x"))
 

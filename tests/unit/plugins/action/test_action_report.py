@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+from xml.etree import ElementTree
+
 import pytest
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.goldennode.gpu.plugins.action import report as action
-from ansible_collections.goldennode.gpu.tests.unit import actions
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import page, results, results_file
+from ansible_collections.goldennode.gpu.tests.unit import actions, reports
 
 LOOK = {
     "golden": True,
@@ -87,3 +92,54 @@ def test_the_table_is_as_wide_as_columns_says(monkeypatch, columns, beside):
 def test_other_arguments_are_refused(arguments):
     with pytest.raises(AnsibleActionFail):
         run(arguments)
+
+
+def test_files_for_people_machines_and_ci(tmp_path: pathlib.Path) -> None:
+    files = {name: str(tmp_path / name) for name in ("html", "json", "junit", "path")}
+    found, _text = run({"hosts": ["node1", "node2", "node3"], **files})
+    written = results_file.read(tmp_path / "json")
+    assert {name: one["verdict"] for name, one in written["nodes"].items()} == {
+        "node1": "golden",
+        "node2": "failed",
+        "node3": "not looked at",
+    }
+    assert written["nodes"]["node2"]["error"] == "Read the bundle: 2 problems:\n- one\n- two"
+    assert (tmp_path / "html").read_bytes() == page.render(written)
+    assert len(ElementTree.parse(tmp_path / "junit").getroot()) == 3
+    assert json.loads((tmp_path / "path").read_text())["nodes"] == found["nodes"]
+
+
+def test_results_that_are_there_need_no_host(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "results.json").write_bytes(results.to_json(reports.every_kind()))
+    arguments = {"results": str(tmp_path / "results.json"), "html": str(tmp_path / "page.html")}
+    found, text = run(arguments)
+    assert "2 of 10 nodes are golden." in text
+    assert found["nodes"]["gpu-driver.example.com"]["layer"] == "host_driver"
+    assert [one["id"] for one in found["nodes"]["gpu-driver.example.com"]["findings"]] == ["host_driver.loaded"]
+    assert found["nodes"]["gpu-golden.example.com"]["golden"] is True
+    assert (tmp_path / "page.html").read_bytes() == page.render(reports.every_kind())
+
+
+@pytest.mark.parametrize("option", ["path", "html", "json", "junit"])
+def test_a_file_that_cannot_be_written_is_named(tmp_path: pathlib.Path, option: str) -> None:
+    path = tmp_path / "no" / "such"
+    with pytest.raises(AnsibleActionFail) as error:
+        actions.run(
+            action.ActionModule, {"hosts": ["node1"], option: str(path)}, {"hostvars": HOSTVARS}, display=Display()
+        )
+    assert str(error.value) == (
+        "%s: %s cannot be written: No such file or directory. Name a file in a folder that is yours" % (option, path)
+    )
+
+
+def test_a_file_that_holds_no_results_is_refused(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "x").write_text("[]")
+    with pytest.raises(AnsibleActionFail) as error:
+        run({"results": str(tmp_path / "x")})
+    assert str(error.value).startswith("results: %s holds no results: the file: an object" % (tmp_path / "x"))
+
+
+@pytest.mark.parametrize("option", ["html", "json", "junit"])
+def test_rows_alone_are_no_results(option: str) -> None:
+    with pytest.raises(AnsibleActionFail, match="mutually exclusive: rows"):
+        run({"rows": [{"node": "a", "verdict": "golden"}], option: "/tmp/x"})

@@ -79,6 +79,27 @@ def test_a_reboot_is_verified_and_the_mark_given_back(node: Node) -> None:
     assert node.fact()["golden"] is True
 
 
+def test_the_end_of_a_waiver_is_told_beside_the_finding(node: Node) -> None:
+    """Else somebody reads of a finding with which it was decided to live."""
+    waiver = {"id": "host_driver.units", "reason": "r", "until": "2027-03-31"}
+    wanted = healthy.desired(golden_waivers=[waiver])
+    units = dict(NODE.units.value or {})
+    name = "nvidia-persistenced.service"
+    units[name] = dataclasses.replace(units[name], active="inactive", started_at=None)
+    node.evidence = healthy.known(NODE, units=units)
+    marks.revoke(node.state, "run 2", "r")
+    marks.prepare(node.state, "run 2", Stored(wanted, 1))
+    marks.golden(node.state, "run 2", wanted, verdict.run(wanted, node.evidence, 1), node.evidence)
+    assert node.verify()[0]
+    node.evidence = dataclasses.replace(node.evidence, collected_at="2027-04-01T03:00:00+00:00")
+    golden, said = node.verify()
+    assert (golden, node.mark) == (False, "suspended")
+    assert said.startswith(
+        "not golden: host_driver.units (%s): %s is not active. Found: loaded, inactive, enabled; wanted: "
+        "active+enabled. (what the mark rests on was waived until 2027-03-31, which is over) Fix: " % (name, name)
+    )
+
+
 def test_after_a_boot_docker_is_known_to_have_its_settings(node: Node) -> None:
     """Docker has another invocation then, and a log option of the user must not look like a restart that is due."""
     units = dict(NODE.units.value or {})

@@ -193,8 +193,8 @@ def test_text_that_is_not_utf8_is_refused_with_its_byte():
     ("settings", "message"),
     [
         ({"log-opts": {1: "x"}}, 'setting "log-opts": the key 1 is not text'),
-        ({"a": float("nan")}, 'setting "a": JSON has no number nan'),
-        ({"a": [float("inf")]}, 'setting "a": JSON has no number inf'),
+        ({"a": float("nan")}, 'setting "a": nan is no number that JSON can carry'),
+        ({"a": [float("inf")]}, 'setting "a": inf is no number that JSON can carry'),
         ({"a": {1, 2}}, 'setting "a": JSON cannot carry a set'),
         ({"a": "\udc80"}, 'setting "a": .* is not valid Unicode'),
     ],

@@ -426,6 +426,7 @@ def test_the_digest_is_the_same_for_the_same_wish():
         {"golden_expected_gpus": 4},
         {"golden_container_injections": ["runtime"]},
         {"golden_look_timeout": 61},
+        {"golden_waivers": [{"id": "policy.units", "reason": "r", "until": "2027-03-31"}]},
     ],
 )
 def test_the_digest_follows_every_variable_that_affects_the_node(variables):

@@ -132,7 +132,7 @@ def test_the_plain_result_has_what_a_report_needs():
     }
     assert list(found["layers"]) == list(LAYERS)
     assert (found["layers"]["host_driver"], found["layers"]["image"]) == ("fail", "skip")
-    assert set(found["action"]) == {"text", "finding", "repair"}
+    assert set(found["action"]) == {"text", "id", "repair"}
     assert found["table"]["expected_gpus"] == 1
     assert diagnosis.plain(Case("x", error="boom"))["layers"] == {}
 

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import registry
-from ansible_collections.goldennode.gpu.plugins.module_utils.registry import Reference, Response
+from ansible_collections.goldennode.gpu.plugins.module_utils.registry import Login, Reference, Response
 
 DIGEST = "sha256:" + "d" * 64
 BEARER = 'Bearer realm="https://auth.example/token",service="registry.example",scope="repository:a/cuda:pull"'
@@ -141,10 +141,10 @@ def test_a_registry_that_is_not_listed_is_never_asked_without_tls():
         ([Response(401, {})], "may not be read without a login"),
         (
             [Response(401, {"www-authenticate": BEARER}), Response(403, {}, b"")],
-            "gives no anonymous token (status 403)",
+            "gives no token without a login (status 403)",
         ),
-        ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b"[]")], "gives no anonymous token"),
-        ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b"<html>")], "gives no anonymous token"),
+        ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b"[]")], "gives no token without a login"),
+        ([Response(401, {"www-authenticate": BEARER}), Response(200, {}, b"<html>")], "gives no token without a login"),
         (
             [Response(401, {"www-authenticate": BEARER}), Response(200, {}, b'{"token": "t"}'), Response(401, {})],
             "without a login",
@@ -155,6 +155,69 @@ def test_a_registry_that_does_not_answer_is_told(answers, said):
     text = refused(*answers)
     assert text.startswith("image.reference: 'registry.example/a/cuda:13.0' ")
     assert said in text
+
+
+# --- with a login ---------------------------------------------------------------------------------------------------
+
+LOGIN = Login("registry.example", "reader", "s3cret:with colon")
+BASIC = "Basic cmVhZGVyOnMzY3JldDp3aXRoIGNvbG9u"
+CHALLENGE = Response(401, {"www-authenticate": BEARER})
+BASIC_CHALLENGE = Response(401, {"www-authenticate": 'Basic realm="registry"'})
+TOKEN = Response(200, {}, b'{"token": "t0ken"}')
+
+
+def test_a_login_is_sent_only_to_whoever_asks_for_one():
+    asked = Registry(ok())
+    assert registry.digest(REFERENCE, [], asked, [LOGIN]) == DIGEST
+    assert "Authorization" not in asked.asked[0][2]
+
+
+def test_a_login_buys_a_token():
+    asked = Registry(CHALLENGE, TOKEN, ok())
+    assert registry.digest(REFERENCE, [], asked, [LOGIN]) == DIGEST
+    sent = [headers.get("Authorization") for _method, _url, headers, _verify in asked.asked]
+    assert sent == [None, BASIC, "Bearer t0ken"]
+
+
+def test_a_registry_without_tokens_is_given_the_login_itself():
+    asked = Registry(BASIC_CHALLENGE, ok())
+    assert registry.digest(REFERENCE, [], asked, [LOGIN]) == DIGEST
+    assert asked.asked[1][2]["Authorization"] == BASIC
+
+
+@pytest.mark.parametrize("other", ["other.example", "registry.example:5000", "docker.io"])
+def test_the_login_of_another_registry_is_not_sent(other):
+    asked = Registry(CHALLENGE, TOKEN, ok())
+    registry.digest(REFERENCE, [], asked, [Login(other, "reader", "x")])
+    assert "Authorization" not in asked.asked[1][2]
+
+
+def test_the_login_of_docker_hub_goes_by_its_name():
+    asked = Registry(CHALLENGE, TOKEN, ok())
+    registry.digest("nvidia/cuda:13.0", [], asked, [Login("docker.io", "reader", "s3cret:with colon")])
+    assert asked.asked[1][2]["Authorization"] == BASIC
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([BASIC_CHALLENGE, Response(401, {})], "may not be read: registry.example refuses the user reader"),
+        ([BASIC_CHALLENGE, Response(403, {})], "may not be read: registry.example refuses the user reader"),
+        ([CHALLENGE, Response(401, {})], "may not be read: registry.example refuses the user reader"),
+        ([CHALLENGE, TOKEN, Response(403, {})], "may not be read: registry.example refuses the user reader"),
+        ([CHALLENGE, Response(500, {})], "gives no token for reader (status 500)"),
+        (
+            [Response(401, {"www-authenticate": 'Bearer realm="http://auth.example/token"'})],
+            "sends the password to http://auth.example/token, without TLS",
+        ),
+    ],
+)
+def test_a_login_that_does_not_help_is_told_without_its_password(answers, said):
+    with pytest.raises(registry.RegistryError) as caught:
+        registry.digest(REFERENCE, [], Registry(*answers), [LOGIN])
+    assert said in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in repr(LOGIN)
 
 
 def test_all_ways_that_were_tried_are_told():

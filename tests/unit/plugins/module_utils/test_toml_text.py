@@ -174,10 +174,10 @@ def test_another_encoding_is_refused(raw, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"a": {"b": None}}, "setting a.b: TOML cannot carry a NoneType"),
-        ({"a": float("inf")}, "setting a: inf is no number to set"),
-        ({1: 2}, "setting : the key 1 is not text; put it in quotes"),
-        ({"a": ["\ud800"]}, "setting a: '\\ud800' is not valid Unicode"),
+        ({"a": {"b": None}}, 'setting "a.b": TOML cannot carry a NoneType'),
+        ({"a": float("inf")}, 'setting "a": inf is no number that TOML can carry'),
+        ({1: 2}, "the settings: the key 1 is not text; put it in quotes"),
+        ({"a": ["\ud800"]}, "setting \"a\": '\\ud800' is not valid Unicode"),
     ],
 )
 def test_settings_that_toml_cannot_carry_are_refused(settings, message):

@@ -59,7 +59,7 @@ def test_options_stand_beside_ours_and_are_not_changed_themselves():
         ({"features": {NO_GIDS: True}}, "Set toolkit_cdi_additional_gids instead"),
         ({"features": 1}, "toolkit_config_options.features: 1 is not a dictionary"),
         ({"nvidia-container-cli.no-cgroups": True}, "is one key with a dot in it, and no table"),
-        ({"a": {"b": None}}, "cannot be written: setting a.b: TOML cannot carry a NoneType"),
+        ({"a": {"b": None}}, 'cannot be written: setting "a.b": TOML cannot carry a NoneType'),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, words):

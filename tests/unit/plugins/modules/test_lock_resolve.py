@@ -34,8 +34,9 @@ def world(monkeypatch):
         asked["apt"] = (bundle, timeout)
         return apt_root.Resolved(PACKAGES, asked.get("release", RELEASE), ("docker.io",))
 
-    def digest(reference, insecure, fetch):
+    def digest(reference, insecure, fetch, logins):
         asked["registry"] = (reference, list(insecure))
+        asked["logins"] = list(logins)
         return DIGEST
 
     monkeypatch.setitem(lock_resolve.RESOLVERS, "apt", resolve)
@@ -75,6 +76,13 @@ def test_a_lock_that_fits_its_bundle(monkeypatch, world):
     assert world["registry"] == ("registry.example/cuda:13.0.1-base", ["registry.example"])
 
 
+def test_logins_reach_the_registry_and_nothing_else(monkeypatch, world):
+    login = {"registry": "registry.example", "username": "reader", "password": "s3cret"}
+    found = run(monkeypatch, registry_logins=[login])
+    assert world["logins"] == [registry.Login("registry.example", "reader", "s3cret")]
+    assert "s3cret" not in json.dumps(found)
+
+
 def test_check_mode_makes_no_difference(monkeypatch, world):
     assert run(monkeypatch, _ansible_check_mode=True) == run(monkeypatch)
     assert world["apt"]
@@ -91,7 +99,7 @@ def test_problems_of_packages_and_image_are_told_together(monkeypatch, world):
     def no_packages(_bundle, _timeout):
         raise apt_root.ResolveError([Problem("driver.version", "1", "cannot be had", "Use 2")])
 
-    def no_image(reference, _insecure, _fetch):
+    def no_image(reference, _insecure, _fetch, _logins):
         raise registry.RegistryError(Problem("image.reference", reference, "is not there", "Check the tag"))
 
     monkeypatch.setitem(lock_resolve.RESOLVERS, "apt", no_packages)

@@ -82,6 +82,7 @@ def test_a_node_with_a_mark_that_holds_is_golden(node: Node) -> None:
     assert (result["golden"], result["verified"], result["changed"]) == (True, True, False)
     assert (result["mark"]["state"], result["mark_objection"]) == ("golden", "")
     assert result["platform"] == DEBIAN
+    assert result["collected_at"] == NODE.collected_at
     assert result["table"] == {
         "gpus": 1,
         "driver": healthy.DRIVER,

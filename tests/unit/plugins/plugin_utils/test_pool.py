@@ -105,6 +105,11 @@ def test_a_host_whose_turn_never_came():
     assert (found.verdict, found.gpus, found.expected_gpus) == ("not looked at", None, None)
 
 
+def test_other_words_that_look_alike_get_none():
+    found = row({}, {"task": "Read the bundle", "message": "a binary key becomes armoured by gpg --enarmor"})
+    assert found.fix == ""
+
+
 @pytest.mark.parametrize(
     ("message", "word"),
     [
@@ -119,6 +124,16 @@ def test_what_ansible_says_of_a_node_where_nothing_can_start_gets_a_fix(message,
     assert found.verdict == "failed"
     assert message.split()[0] in found.reason
     assert word in found.fix
+
+
+def test_what_did_not_pass_is_kept_for_machines_with_its_page():
+    findings = [finding("packages", status="pass"), finding("policy", status="unknown"), finding("image")]
+    found = pool.not_passed(look(findings=findings))
+    assert [(one["id"], one["page"]) for one in found] == [
+        ("policy.check", "docs/checks/policy.check.md"),
+        ("image.check", "docs/checks/image.check.md"),
+    ]
+    assert pool.not_passed(None) == []
 
 
 def test_a_failure_of_ours_says_its_fix_itself():

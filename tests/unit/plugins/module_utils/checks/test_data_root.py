@@ -16,6 +16,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     DockerEngine,
     DockerRoot,
     Finding,
+    Mounted,
     Reading,
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import mountinfo
@@ -52,11 +53,39 @@ def test_a_directory_on_a_disk(wanted: Desired) -> None:
 )
 @pytest.mark.parametrize(("wanted", "required"), [(PLAIN, False), (ASKED, True)], ids=["not asked", "asked"])
 def test_what_a_reboot_empties(file_system: str, device: str, said: str, wanted: Desired, required: bool) -> None:
-    found, (finding,) = judged(wanted, file_system=file_system, device=device)
+    on = Mounted("/", file_system, device)
+    found, (finding,) = judged(wanted, on=on, wanted_on=on if required else None)
     assert said in finding.cause
+    assert finding.cause.startswith("Docker keeps images")
     assert "docker_data_root" in finding.fix
     assert (finding.status, finding.required, finding.repair) == ("fail", required, "manual")
     assert found.golden is not required
+
+
+MEMORY = Mounted("/scratch", "tmpfs", "tmpfs")
+
+
+def test_a_place_that_a_reboot_empties_is_refused_before_docker_is_there() -> None:
+    _found, (finding,) = judged(ASKED, path="/var/lib/docker", moves=True, wanted_on=MEMORY)
+    assert finding.entity == "/srv/docker"
+    assert finding.cause == (
+        "Docker would keep images, containers and volumes in /srv/docker, and that is in memory: a reboot empties it."
+    )
+    evidence = healthy.evidence("a10", ASKED)
+    root = dataclasses.replace(evidence.docker_root.value, wanted_on=MEMORY)  # type: ignore[type-var]
+    bare = healthy.known(evidence, docker_root=root, docker=None, packages={})
+    assert [f.id for f in verdict.refusals(ASKED, bare, 1)] == ["container_runtime.data_root"]
+    assert verdict.refusals(ASKED, evidence, 1) == ()
+    unread = dataclasses.replace(evidence, docker_root=Reading.unknown("Input/output error"))
+    assert [f.status for f in verdict.refusals(ASKED, unread, 1)] == ["unknown"]
+    nobody_asked = dataclasses.replace(healthy.evidence("a10"), docker_root=Reading.unknown("Input/output error"))
+    assert verdict.refusals(PLAIN, nobody_asked, 1) == ()
+
+
+def test_a_place_that_is_left_may_be_in_memory() -> None:
+    """As on a live system: the way out of it is a data-root on a disk."""
+    _found, (finding,) = judged(ASKED, path="/var/lib/docker", moves=True, on=MEMORY)
+    assert (finding.repair, finding.expected) == ("roles", "/srv/docker")
 
 
 def test_an_engine_that_keeps_its_data_elsewhere() -> None:
@@ -168,7 +197,8 @@ def test_what_would_stay_behind_is_counted_where_the_root_moves(node: Node) -> N
     found = read(node)
     assert (found.path, found.wanted, found.moves) == ("/var/lib/docker", "/srv/docker", True)
     assert found.left == {"containers": 2, "volumes": 1, "images": 1}
-    assert (found.mount_point, found.file_system) == ("/", "ext4")
+    assert found.on == Mounted("/", "ext4", "/dev/sda1")
+    assert found.wanted_on == Mounted("/srv/docker", "ext4", "/dev/sdc1")
 
 
 def test_an_empty_root_leaves_nothing_behind(node: Node) -> None:
@@ -179,7 +209,8 @@ def test_an_empty_root_leaves_nothing_behind(node: Node) -> None:
 def test_nothing_is_counted_where_nothing_moves(node: Node, wanted: t.Optional[Desired]) -> None:
     fill(node, "/srv/docker")
     found = read(node, "/srv/docker", wanted)
-    assert (found.moves, found.left, found.file_system) == (False, {}, "ext4")
+    assert (found.moves, found.left, found.on.file_system) == (False, {}, "ext4")
+    assert (found.wanted_on is None) is (wanted is not ASKED)
 
 
 def test_with_user_namespaces_the_daemon_says_a_directory_below(node: Node) -> None:
@@ -193,6 +224,14 @@ def test_a_link_is_followed(node: Node, tmp_path: t.Any) -> None:
     (tmp_path / "srv" / "docker").symlink_to(tmp_path.resolve() / "mnt" / "volume")
     found = read(node, "/mnt/volume")
     assert (found.wanted, found.moves) == ("/mnt/volume", False)
+
+
+def test_a_link_further_up_is_followed_where_the_last_part_is_not_there_yet(node: Node, tmp_path: t.Any) -> None:
+    (tmp_path / "mnt" / "volume").mkdir(parents=True)
+    (tmp_path / "srv").symlink_to(tmp_path.resolve() / "mnt" / "volume")
+    found = read(node)
+    assert found.wanted == "/mnt/volume/docker"
+    assert found.wanted_on == Mounted("/", "ext4", "/dev/sda1")
 
 
 def test_without_an_answer_daemon_json_says_where_the_data_is(node: Node) -> None:

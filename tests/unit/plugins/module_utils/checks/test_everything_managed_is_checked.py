@@ -282,7 +282,15 @@ def test_what_cannot_be_read_never_passes(field: str) -> None:
         "kept_packages": "packages.kept: kept_packages: kept_packages was unreadable",
         "docker_root": "container_runtime.data_root: docker_root: docker_root was unreadable",
         "docker_clients": "container_runtime.clients: docker_clients: docker_clients was unreadable",
+        "pci_slots": "hardware.pcie_link: pci_slots: pci_slots was unreadable",
+        "numa_nodes": "hardware.numa: numa_nodes: numa_nodes was unreadable",
+        "load": "hardware.cpus: load: load was unreadable",
+        "limits": "container_runtime.starved: limits: limits was unreadable",
+        "cgroups": "policy.cgroups: cgroups: cgroups was unreadable",
+        "engines": "container_runtime.engines: engines: engines was unreadable",
         "running_containers": "container_runtime.containers: running_containers: running_containers was unreadable",
+        "image_environment": "image.environment: What the image itself sets that hides GPUs from its workloads was not "
+        "looked for.",
     }
     if field in informational:
         assert found.golden

@@ -22,6 +22,7 @@ import zipfile
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Fabric, GpuMode, GpuProcess, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import cuda as cuda_answer
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import nvml as nvml_answer
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import children
@@ -33,7 +34,8 @@ PYNVML = """
 import time
 class NVMLError(Exception):
     def __init__(self, value): self.value = value
-    def __str__(self): return {15: "GPU is lost", 18: "Driver/library version mismatch"}[self.value]
+    def __str__(self):
+        return {15: "GPU is lost", 18: "Driver/library version mismatch"}.get(self.value, "error %d" % self.value)
 def nvmlInit():
     if MISMATCH: raise NVMLError(18)
 def nvmlSystemGetDriverVersion(): return b"580.159.03"
@@ -49,13 +51,46 @@ class Pci: busId = "00000000:17:00.0"
 def nvmlDeviceGetPciInfo(handle): return Pci
 """
 
+#: What else a library answers; the rest of the questions this pynvml does not have.
+STATE = """
+import ctypes
+NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, NVML_AGGREGATE_ECC = 1, 0, 1
+def unsupported(code): raise NVMLError(code)
+def nvmlDeviceGetMigMode(handle): return [1, 1]
+def nvmlDeviceGetMaxMigDeviceCount(handle): return 4
+def nvmlDeviceGetMigDeviceHandleByIndex(handle, at): return at if at != 1 else unsupported(6)
+def nvmlDeviceGetGpuInstanceId(device): return 3 if device < 3 else 4
+def nvmlDeviceGetComputeInstanceId(device): return device
+def nvmlDeviceGetEccMode(handle): unsupported(3)
+def nvmlDeviceGetTotalEccErrors(handle, kind, since): return 7 if since == NVML_AGGREGATE_ECC else 0
+def nvmlDeviceGetRemappedRows(handle): unsupported(999)
+class Answer: nvmlReturn = 2
+def nvmlDeviceGetFieldValues(handle, fields): return [Answer]
+class c_nvmlGpuFabricInfo_v3_t(ctypes.Structure):
+    _fields_ = [("state", ctypes.c_uint), ("status", ctypes.c_int), ("healthMask", ctypes.c_uint)]
+class c_nvmlGpuFabricInfo_v2_t(c_nvmlGpuFabricInfo_v3_t): pass
+def nvmlDeviceGetGpuFabricInfoV(handle, info):
+    if isinstance(info._obj, c_nvmlGpuFabricInfo_v2_t):
+        info._obj.state, info._obj.healthMask = 3, 2
+    else:
+        unsupported(25)
+def nvmlDeviceGetCurrentClocksEventReasons(handle): unsupported(13)
+def nvmlDeviceGetCurrentClocksThrottleReasons(handle): return 0x44
+def nvmlDeviceGetPersistenceMode(handle): return int("on")
+class Process: pid, usedGpuMemory = 4711, None
+def nvmlDeviceGetComputeRunningProcesses_v3(handle):
+    if HANGS: time.sleep(300)
+    return [Process]
+def nvmlSystemGetProcessName(pid): return b"/opt/env/bin/python3 train.py --password=secret"
+"""
+
 
 def ask_nvml(tmp_path, timeout=30.0, **changes: bool):
     """The child against a pynvml of ours inside a zip, as the agent is one."""
     agent = tmp_path / "agent.pyz"
     with zipfile.ZipFile(agent, "w") as archive:
         head = "MISMATCH, HANGS = %r, %r\n" % (changes.get("mismatch", False), changes.get("hangs", False))
-        archive.writestr("pynvml.py", head + PYNVML)
+        archive.writestr("pynvml.py", head + PYNVML + (STATE if changes.get("state") else ""))
     return LocalHost().run(["python3", "-I", "-c", children.source(nvml), "nvml", str(agent)], timeout)
 
 
@@ -100,6 +135,32 @@ def test_nvml_tells_of_every_gpu_and_of_the_one_that_is_lost(tmp_path):
         (None, None, "GPU is lost (code 15)"),
         ("GPU-00000000-0000-4000-8000-000000000002", "NVIDIA A10", None),
     ]
+
+
+def test_nvml_is_asked_for_the_state_of_each_gpu_that_answers(tmp_path):
+    done = ask_nvml(tmp_path, state=True)
+    answer = nvml_answer.parse(done.stdout, done.stderr, done.rc).value
+    assert [gpu.state is None for gpu in answer.gpus] == [False, True, False]
+    state = answer.gpus[0].state
+    assert state.mig.value == GpuMode(True, True)
+    assert (state.gpu_instances.value, state.compute_instances.value) == (2, 3)
+    assert (state.ecc, state.ecc_volatile.value, state.ecc_aggregate.value) == (Reading(None), 0, 7)
+    assert state.remapped.error == "NVML: error 999 (code 999)"
+    assert state.recovery == Reading(None)  # a field that this library does not know
+    assert state.fabric.value == Fabric(3, 0, 2, 0)
+    assert state.clock_events.value == 0x44
+    # This nvidia-ml-py has no such functions.
+    assert (state.pcie, state.utilization) == (Reading(None), Reading(None))
+    assert state.persistence.error.startswith("NVML: ValueError: invalid literal for int()")
+    assert state.processes.value == (GpuProcess(4711, "python3"),)
+    assert "secret" not in done.stdout
+    assert "train.py" not in done.stdout
+
+
+def test_a_question_that_hangs_is_known_by_the_gpu_and_the_question(tmp_path):
+    done = ask_nvml(tmp_path, timeout=3.0, state=True, hangs=True)
+    answer = nvml_answer.parse(done.stdout, done.stderr, done.rc, "NVML was killed")
+    assert answer.error == "NVML was killed while it asked GPU 0 for processes"
 
 
 def test_nvml_that_hangs_is_known_by_the_gpu_that_it_asked(tmp_path):

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import DeviceNode, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import DeviceNode, Framework, Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import container as container_text
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, docker
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import host as host_module
@@ -281,6 +281,71 @@ def test_the_script_sees_what_ld_library_path_puts_first(image, tmp_path):
     inside = run(image, library_path="/nonexistent:%s" % compat)
     assert inside.libraries.value["libcuda.so.1"].version == "590.44.01"
     assert inside.libraries.value["libcuda.so.1"].path == str(compat / "libcuda.so.1")
+
+
+def test_the_script_tells_the_images_own_libraries(image, tmp_path):
+    """Nothing is mounted here, so all is the image's own. What the linker does not take is listed too."""
+    (tmp_path / "lib" / "libcuda.so").symlink_to("libcuda.so.1")
+    (tmp_path / "lib" / "libnvidia-ml.so.1").symlink_to("gone")
+    inside = run(image, library_path="%s::/nonexistent" % (tmp_path / "lib"))
+    files = [file for file in inside.driver_files.value if file.path.startswith(str(tmp_path))]
+    folder = str(tmp_path / "lib") + "/"
+    assert [(file.path, file.target, file.given) for file in files] == [
+        (folder + "libcuda.so", folder + "libcuda.so.580.159.03", False),
+        (folder + "libcuda.so.1", folder + "libcuda.so.580.159.03", False),
+        (folder + "libcuda.so.580.159.03", folder + "libcuda.so.580.159.03", False),
+        (folder + "libnvidia-ml.so.1", folder + "gone", False),
+    ]
+
+
+def test_the_script_finds_ldconfig_or_says_that_there_is_none(image):
+    assert run(image).ldconfig == Reading(str(image / "ldconfig"))
+    assert "command -v ldconfig" in SCRIPT
+
+
+def test_the_script_finds_the_frameworks_of_the_python_that_it_finds(image, tmp_path):
+    add(image, "python3", "echo nobody imports anything >&2; exit 3")
+    packages = tmp_path / "lib" / "python3.12" / "site-packages"
+    for name, text in (
+        ("torch/version.py", "__version__ = '2.9.1+cu128'\ncuda: Optional[str] = '12.8'"),  # no end of line
+        ("tensorflow/python/platform/build_info.py", 'build_info = {"is_cuda_build": False}\n'),
+        ("jaxlib/version.py", "_version = '0.4.35'\n" + "x = 1\n" * 1000),
+    ):
+        (packages / name).parent.mkdir(parents=True)
+        (packages / name).write_text(text, encoding="utf-8")
+    (packages / "jax_cuda12_plugin").mkdir()
+    (packages / "tensorflow_cpu-2.18.0.dist-info").mkdir()
+    assert run(image).frameworks.value == (
+        Framework("torch", str(packages), "2.9.1+cu128", "12.8", True),
+        Framework("tensorflow", str(packages), "2.18.0", "", False),
+        Framework("jax", str(packages), "0.4.35", "12", True),
+    )
+
+
+def test_the_python_of_a_virtual_environment_has_none_of_the_other(image, tmp_path):
+    """And one that is a link has those of what it is a link to."""
+    other = tmp_path / "other"
+    packages = other / "lib" / "python3.12" / "site-packages"
+    (packages / "torch").mkdir(parents=True)
+    (packages / "torch" / "version.py").write_text("__version__ = '2.9.1'\ncuda = None\n", encoding="utf-8")
+    (other / "bin").mkdir()
+    add(other / "bin", "python3.12", "exit 3")
+    (image / "python3").symlink_to(other / "bin" / "python3.12")
+    assert run(image).frameworks.value == (Framework("torch", str(packages), "2.9.1", "", False),)
+    (tmp_path / "pyvenv.cfg").write_text("", encoding="utf-8")
+    (tmp_path / "lib" / "python3.12" / "site-packages").mkdir(parents=True)
+    assert run(image).frameworks == Reading(())
+
+
+def test_a_python_that_is_none_is_no_image_without_frameworks(image):
+    add(image, "python3", "exit 3")
+    assert run(image).frameworks.error == (
+        "the frameworks in the image could not be looked for: %s has no packages beside it" % (image / "python3")
+    )
+
+
+def test_an_image_without_python_has_no_framework(image):
+    assert run(image).frameworks == Reading(())
 
 
 def test_no_time_for_a_container_when_it_could_not_be_removed_in_time():

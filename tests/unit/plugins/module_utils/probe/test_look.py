@@ -18,10 +18,13 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     FabricMismatch,
     Gpu,
     GpuTool,
+    PcieLink,
+    PciSlot,
     Reading,
     SecureBoot,
     to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import image_environment
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import evidence_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container, docker, initramfs, kernel
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import NOT_CAPTURED, Recorder, Replay
@@ -34,11 +37,11 @@ CLOUD = "6.12.117+deb13-cloud-amd64"
 
 
 def readings(evidence: Evidence):
-    """Every reading of the evidence by name, those of containers too. Single GPUs are not asked for here."""
+    """Every reading of the evidence by name, those of containers too. Without what only a look that marks asks."""
     found = {
         field.name: getattr(evidence, field.name)
         for field in dataclasses.fields(evidence)
-        if isinstance(getattr(evidence, field.name), Reading) and field.name != "requests"
+        if isinstance(getattr(evidence, field.name), Reading) and field.name not in ("requests", "frameworks")
     }
     found.update({"containers %s" % way: reading for way, reading in evidence.containers.items()})
     return found
@@ -72,6 +75,8 @@ def test_a_healthy_node_is_read_whole():
     assert evidence.device_majors.value["nvidia"] == 195
     assert evidence.dev_char.value == {node.path: node.path for node in evidence.device_nodes.value}
     assert evidence.running_containers.value == ()
+    assert evidence.pci_slots.value == {GPU.pci_address: PciSlot(PcieLink(4, 4, 16, 16), 0)}
+    assert evidence.numa_nodes.value == 1
     assert evidence.reloads == {}
     assert evidence.groups.value["video"] == (44, ())
     assert evidence.smi.value == evidence.nvml.value == GpuTool("580.159.03", "13.0", (GPU,))
@@ -132,10 +137,20 @@ BROKEN_COMMANDS = {
     "docker": ["docker", "info"],
     "docker_socket": ["python3", docker.SOCKET],
     "docker_clients": ["python3", "root"],
-    "image_digests": ["docker", "image"],
+    "image_digests": ["docker", "image", "{{json .}}"],
+    "image_environment": ["docker", image_environment.FORMAT],
     "running_containers": ["docker", "ls"],
     "containers runtime": ["docker", "NVIDIA_VISIBLE_DEVICES=all"],
     "containers cdi": ["docker", "nvidia.com/gpu=all"],
+}
+
+
+#: What is read out of them. The running kernel is the one that shall boot; no engine answered, and no journal does.
+ALSO_UNKNOWN = {
+    "module_on_disk": ["module_to_boot"],
+    "dkms": ["build_failure"],
+    "docker": ["docker_journal"],
+    "running_containers": ["limits"],
 }
 
 
@@ -148,8 +163,7 @@ def test_a_command_that_hung_makes_its_reading_unknown_and_no_other(name, monkey
     found = readings(look(node, nodes.desired()))
     assert found[name].value is None
     assert "4711" in found[name].error or name == "kernel_log"
-    same = ["module_to_boot"] if name == "module_on_disk" else []  # the running kernel is the one that shall boot
-    assert [other for other, reading in found.items() if not reading.known] == [name, *same]
+    assert [other for other, reading in found.items() if not reading.known] == [name, *ALSO_UNKNOWN.get(name, ())]
 
 
 @pytest.mark.parametrize("name", sorted(set(BROKEN_COMMANDS) - {"containers runtime", "containers cdi"}))
@@ -168,6 +182,9 @@ BROKEN_PATHS = [
     ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/vendor"),
     ("pci", "links", "/sys/bus/pci/devices/0000:17:00.0/driver"),
     ("pci", "files", "/sys/bus/pci/devices/0000:17:00.0/config"),
+    ("pci_slots", "files", "/sys/bus/pci/devices/0000:17:00.0/current_link_width"),
+    ("pci_slots", "files", "/sys/bus/pci/devices/0000:17:00.0/numa_node"),
+    ("numa_nodes", "dirs", "/sys/devices/system/node"),
     ("secure_boot", "stats", "/sys/firmware/efi"),
     ("apparmor", "files", "/sys/module/apparmor/parameters/enabled"),
     ("apparmor", "files", "/sys/kernel/security/lsm"),
@@ -199,6 +216,9 @@ BROKEN_PATHS = [
     ("cdi_specs", "files", "/var/run/cdi/nvidia.yaml"),
     ("files", "states", nodes.BLACKLIST),
     ("mark", "files", "/var/lib/goldennode/mark.json"),
+    ("cgroups", "files", "/proc/self/mountinfo"),
+    ("cgroups", "files", "/sys/fs/cgroup/cgroup.controllers"),
+    ("engines", "stats", "/usr/sbin/dockerd"),
     ("initramfs", "dirs", "/lib/modules"),
     ("initramfs", "files", "/var/lib/goldennode/initramfs.json"),
     ("initramfs", "stats", "/boot/initrd.img-" + KERNEL),
@@ -309,10 +329,11 @@ def test_the_cheap_look_runs_nothing_but_the_package_list():
     assert node.programs() == {"dpkg-query"}
     not_read = {name for name, reading in readings(evidence).items() if reading.error == "not read in this look"}
     assert not_read == {
-        "apparmor", "boot_default", "command_line", "cuda", "dkms", "docker", "docker_clients", "docker_root",
-        "docker_socket", "fabric_mismatch", "image_digests", "kernel_log", "libraries", "modprobe", "module_on_disk",
-        "module_to_boot", "nvml", "running_containers", "secure_boot", "selinux", "smi",
-        "units",
+        "apparmor", "boot_default", "build_failure", "cgroups", "command_line", "cuda", "dkms", "docker",
+        "docker_clients", "docker_journal", "docker_root", "docker_socket", "engines", "fabric_mismatch",
+        "image_digests", "image_environment", "kernel_log", "libraries", "limits", "load", "modprobe",
+        "module_on_disk", "module_to_boot", "numa_nodes", "nvml", "pci_slots", "running_containers",
+        "secure_boot", "selinux", "smi", "units",
     }  # fmt: skip
     assert evidence.scope == "fact"
     assert evidence.containers == {}
