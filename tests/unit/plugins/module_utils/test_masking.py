@@ -15,8 +15,10 @@ import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import inferred_verdict, masking, verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.mask_text import Masks
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import captures
 from ansible_collections.goldennode.gpu.tests.unit import broken, fixtures, healthy
+from ansible_collections.goldennode.gpu.tests.unit.cases import cases
 
 
 def judged(capture: t.Dict[str, t.Any]) -> t.List[t.Any]:
@@ -50,6 +52,14 @@ def test_the_ways_in_which_the_node_is_broken_are_told_apart() -> None:
         "closed": ["broken", "device_nodes"],
         "unreadable": ["not proven", "device_nodes"],
     }
+
+
+@pytest.mark.parametrize("case", list(cases.every())[::6], ids=lambda case: str(case.id))
+def test_a_masked_field_case_is_judged_as_the_whole_one(case: cases.Case) -> None:
+    wanted = cases.desired(case)
+    against = {"desired": to_plain(wanted), "expected_gpus": case.expected_gpus, "scope": "full", "single_gpus": True}
+    capture = {**cases.capture(case, wanted), "judged": against}
+    assert judged(masking.mask(capture)) == judged(capture)
 
 
 # --- nothing gets out ------------------------------------------------------------------------------------------------
