@@ -41,7 +41,7 @@ FAULTS = {
     "remap-failed": Wanted("hardware", "hardware.memory", "row"),
     "remap-pending": Wanted("", "hardware.memory", "reset"),
     "throttled": Wanted("", "hardware.throttle", "slow"),
-    "link-narrow": Wanted("", "hardware.pcie_link", "x8"),
+    "link-narrow": Wanted("", "hardware.pcie_link", "8 lanes"),
     "fabric-not-ready": Wanted("host_driver", "host_driver.fabric", "fabric"),
     "fabric-unhealthy": Wanted("host_driver", "host_driver.fabric", "fabric"),
     "smi-hang": Wanted("host_driver", "host_driver.nvidia_smi", "nvidia-smi"),
