@@ -65,7 +65,8 @@ SYMPTOMS: t.Dict[str, Symptom] = {
         "Failed to initialize NVML: Unknown Error, in a container that worked before",
         ("Failed to initialize NVML: Unknown Error", "NVML: Unknown Error"),
         "It begins some time after the container was started: with the next `systemctl daemon-reload`, which upgrades "
-        "of packages make. On a host that is in order a new container works again, until the next reload.",
+        "of packages make, or with `docker update`. On a host that is in order a new container works again, until the "
+        "next of them.",
     ),
     "nvml_permissions": Symptom(
         "Failed to initialize NVML: Insufficient Permissions",
@@ -201,8 +202,8 @@ SYMPTOMS: t.Dict[str, Symptom] = {
         "Inside a container GPUs count from 0 again. CUDA puts the fastest first, nvidia-smi goes by PCI address; "
         "CUDA_DEVICE_ORDER=PCI_BUS_ID makes them agree. Compare UUIDs: `nvidia-smi -L`. CUDA_VISIBLE_DEVICES of a "
         "shell, a job or a script counts among the GPUs that the container was given, and CUDA stops at the first "
-        "entry that it does not know: `CUDA_VISIBLE_DEVICES=3` in a container with one GPU leaves none. With MIG, a "
-        "process of CUDA uses one instance, which is named by its UUID (`nvidia-smi -L` shows MIG-...).",
+        "entry that it does not know: `CUDA_VISIBLE_DEVICES=3` in a container with one GPU leaves none. With MIG, name "
+        "an instance by its UUID (`nvidia-smi -L` shows MIG-...).",
         ("host_driver.mig", "image.environment"),
     ),
     "fabric": Symptom(

@@ -50,13 +50,13 @@ CASES = (
     ),
     Case(
         "container_runtime.engines",
-        "containerd's part for Kubernetes is switched off",
+        "the part of containerd that Kubernetes asks is switched off",
         containerd("1.7.24", cri=False),
         ("kubernetes",),
     ),
     Case(
         "container_runtime.engines",
-        "containerd knows neither NVIDIA's runtime nor CDI",
+        "Kubernetes' containerd knows neither NVIDIA's runtime nor CDI",
         containerd("1.7.24", cri=True),
         ("kubernetes", "no_gpu_inside"),
     ),
