@@ -79,6 +79,10 @@ test-packages: setup  ## Package managers that fail, wait and are interrupted, a
 test-browser: setup  ## The page of report.yml in a real headless browser
 	@$(RUN_TESTS) browser
 
+.PHONY: test-diagnosis
+test-diagnosis: setup  ## Each fault named first by diagnose.yml, on simulated nodes and from captures
+	@$(RUN_TESTS) diagnosis
+
 .PHONY: test-real
 test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 	@$(RUN_TESTS) real

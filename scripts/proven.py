@@ -173,3 +173,24 @@ BROWSER = Record(
         "tests/unit/reports.py",
     ),
 )
+
+#: Each fault named first, on nodes and from captures (make test-diagnosis): all that is read, judged and told.
+DIAGNOSIS = Record(
+    "tests/pool/proven-diagnosis.txt",
+    (
+        "playbooks/diagnose.yml",
+        "playbooks/report.yml",
+        *("plugins/action/%s.py" % name for name in ("diagnose", "report")),
+        "plugins/modules/node_verify.py",
+        "plugins/module_utils/checks/*.py",
+        "plugins/module_utils/parse/*.py",
+        "plugins/module_utils/probe/**/*.py",
+        *(
+            "plugins/module_utils/%s.py" % name
+            for name in ("behind", "chain", "compare", "diagnosis*", "inferred*", "mask*", "verdict", "waivers")
+        ),
+        "plugins/plugin_utils/captures.py",
+        "tests/pool/test_diagnose.py",
+        "tests/testbed/fakes/*.[ch]",
+    ),
+)

@@ -79,12 +79,13 @@ def _scenario(name: str) -> Part:
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadfile")
 
 #: The tests on nodes that are run for every change.
-EVERY_TIME = "not slow and not boot and not engines and not packages"
+EVERY_TIME = "not slow and not boot and not diagnosis and not engines and not packages"
 
 #: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
 REAL = _pytest("real", "tests/real", limit=2400, record=proven.REAL)
 
 BOOT = _pytest("boot", "tests/pool", "-m", "boot", *SIDE_BY_SIDE, limit=3600, record=proven.BOOT)
+DIAGNOSIS = _pytest("diagnosis", "tests/pool", "-m", "diagnosis", *SIDE_BY_SIDE, limit=3600, record=proven.DIAGNOSIS)
 ENGINES = _pytest("engines", "tests/pool", "-m", "engines", *SIDE_BY_SIDE, limit=3600, record=proven.ENGINES)
 PACKAGES = _pytest("packages", "tests/pool", "-m", "packages", *SIDE_BY_SIDE, limit=3600, record=proven.PACKAGES)
 
@@ -106,6 +107,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "pool": (_pytest("pool", "tests/pool", "-m", EVERY_TIME, *SIDE_BY_SIDE, limit=3600),),
     "molecule": tuple(_scenario(path.parent.name) for path in SCENARIOS),
     "boot": (BOOT,),
+    "diagnosis": (DIAGNOSIS,),
     "engines": (ENGINES,),
     "packages": (PACKAGES,),
     "browser": (BROWSER,),
@@ -114,6 +116,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
         BROWSER,
         REAL,
         BOOT,
+        DIAGNOSIS,
         ENGINES,
         PACKAGES,
         _pytest("pool-slow", "tests/pool", "-m", "slow", *SIDE_BY_SIDE, limit=3600),
@@ -121,7 +124,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     ),
 }
 #: Where what they cover has not changed since they passed, these prove nothing new.
-RECORDED = ("boot", "browser", "engines", "packages", "real")
+RECORDED = ("boot", "browser", "diagnosis", "engines", "packages", "real")
 EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow"))
 
 

@@ -31,6 +31,19 @@ options:
         by the entry for its own platform.
     type: dict
     required: true
+  infer:
+    description:
+      - Whether a node of whose platform O(desired) has nothing is held against itself. Packages, disk, kernel and
+        engine of a node that works agree with each other. What only a bundle can say is skipped.
+      - Such a node is never golden; that RV(verdict) names no broken layer says that it works.
+    type: bool
+    default: false
+  image:
+    description:
+      - With O(infer), an image that is on the node, to start the containers from. Without it no container is started,
+        and whether one gets the GPUs is not known. None is pulled.
+    type: str
+    default: ""
   bundles:
     description:
       - What the bundle says for each platform, as the same action returns it. Tells a platform whose lock is only
@@ -38,9 +51,8 @@ options:
     type: dict
     default: {}
   expected_gpus:
-    description: How many GPUs the node has when it is whole. Never taken from the node.
+    description: How many GPUs the node has when it is whole. Never taken from the node. Needed without O(infer).
     type: int
-    required: true
   scope:
     description:
       - How much to look at.
@@ -81,6 +93,20 @@ options:
     type: str
     choices: [never, when_not_golden, always]
     default: never
+  capture:
+    description:
+      - Return everything that the commands printed and the files held as well, so that the node can be judged elsewhere
+        and later. Secrets and personal data are masked on the node, see RV(capture).
+    type: bool
+    default: false
+  mask_uuids:
+    description: Whether the UUIDs of GPUs are masked in the capture too. They name a card, and are compared.
+    type: bool
+    default: false
+  name:
+    description: The name of the node in the inventory, which is masked in the capture as its host name is.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -93,6 +119,15 @@ EXAMPLES = r"""
     desired: "{{ bundle.desired }}"
     bundles: "{{ bundle.bundles }}"
     expected_gpus: 8
+  register: look
+  become: true
+
+- name: Judge a node of which no bundle is known, and take what was read along
+  goldennode.gpu.node_verify:
+    desired: {}
+    infer: true
+    image: nvidia/cuda:13.0.1-base-ubuntu24.04
+    capture: true
   register: look
   become: true
 
@@ -235,6 +270,53 @@ table:
       description: The kernel that runs.
       type: str
       sample: 6.12.57+deb13-amd64
+inferred:
+  description: Whether the node was held against itself, since nothing is known of what it is wanted to be.
+  returned: always
+  type: bool
+  sample: false
+capture:
+  description:
+    - The look with everything that was read for it, as RV(goldennode.gpu.node_info#module:capture), and what it was
+      judged against. ansible-playbook goldennode.gpu.diagnose judges it with no host at all.
+    - Passwords, tokens, e-mail addresses, MAC and IP addresses but loopback, the host's name, names and homes of users
+      and serial numbers are masked. The same text has the same mask in one capture, so that it is judged as before.
+  returned: when O(capture=true)
+  type: dict
+  contains:
+    judged:
+      description: What it was judged against.
+      type: dict
+      contains:
+        name:
+          description: The name in the inventory, masked.
+          type: str
+          sample: host-1
+        collection:
+          description: Version of this collection.
+          type: str
+          sample: 0.1.0
+        desired:
+          description: What the node is wanted to be, null where that was taken from the node itself.
+          type: dict
+        expected_gpus:
+          description: How many GPUs it shall have, null where nobody has said.
+          type: int
+          sample: 8
+        image:
+          description: The image for the containers where no bundle names one.
+          type: str
+          sample: ""
+        scope:
+          description: How much was looked at.
+          type: str
+          sample: full
+        single_gpus:
+          description: Whether containers asked for single GPUs.
+          type: bool
+        mark_objection:
+          description: As RV(mark_objection).
+          type: str
 evidence:
   description: Everything that was read, as RV(goldennode.gpu.node_info#module:evidence).
   returned: when O(evidence=always), or when O(evidence=when_not_golden) and the node is not golden
@@ -247,6 +329,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import inferred, inferred_verdict, masking
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils import verdict as judge
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
@@ -254,10 +337,12 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted impor
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Finding, Verdict, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Recorder
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Host, LocalHost
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
+from ansible_collections.goldennode.gpu.plugins.module_utils.version import VERSION
 
 
 def main() -> None:
@@ -265,12 +350,17 @@ def main() -> None:
         argument_spec={
             "desired": {"type": "dict", "required": True},
             "bundles": {"type": "dict", "default": {}},
-            "expected_gpus": {"type": "int", "required": True},
+            "infer": {"type": "bool", "default": False},
+            "image": {"type": "str", "default": ""},
+            "expected_gpus": {"type": "int"},
             "scope": {"type": "str", "choices": ["full", "host", "fact"], "default": "full"},
             "single_gpus": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 60},
             "daemon_reload": {"type": "str", "choices": ["never", "when_idle", "always"], "default": "never"},
             "evidence": {"type": "str", "choices": ["never", "when_not_golden", "always"], "default": "never"},
+            "capture": {"type": "bool", "default": False},
+            "mask_uuids": {"type": "bool", "default": False},
+            "name": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
         no_log=True,  # the arguments are long and would fill the journal of the node
@@ -282,14 +372,21 @@ def main() -> None:
         )
     if given["timeout"] < 1:
         module.fail_json(msg="timeout is %d; a look needs at least 1 second" % given["timeout"])
+    if given["expected_gpus"] is None and not given["infer"]:
+        module.fail_json(
+            msg="expected_gpus is missing: say how many GPUs this node has when it is whole, which no node can tell"
+        )
     try:
         wanted = {platform: desired_from_plain(plain) for platform, plain in given["desired"].items()}
     except ValueError as error:
         module.fail_json(msg="desired is not what the action goldennode.gpu.desired returns: %s" % error)
 
-    host = LocalHost()
-    _platform, desired = choose(host, wanted)
-    evidence = look(host, desired, given["scope"], float(given["timeout"]), given["single_gpus"])
+    recorder = Recorder(LocalHost()) if given["capture"] else None
+    host = recorder or LocalHost()
+    platform, desired = choose(host, wanted)
+    by_itself = desired is None and given["infer"]
+    ahead = inferred.to_look(platform.value.key if platform.value else "", given["image"]) if by_itself else desired
+    evidence = look(host, ahead, given["scope"], float(given["timeout"]), given["single_gpus"])
     verdict, refusals = _judge(desired, evidence, given)
     if desired is not None and verdict.golden and given["scope"] == "full" and given["daemon_reload"] != "never":
         evidence = _reloaded(host, desired, evidence, given["daemon_reload"] == "always")
@@ -310,10 +407,22 @@ def main() -> None:
         "platform": evidence.platform.value.key if evidence.platform.value else "",
         "collected_at": evidence.collected_at,
         "table": table(evidence),
+        "inferred": by_itself,
     }
+    if recorder:
+        result["capture"] = masking.mask(_taken_along(recorder, desired, given, objection), given["mask_uuids"])
     if given["evidence"] == "always" or (given["evidence"] == "when_not_golden" and not result["golden"]):
         result["evidence"] = to_plain(evidence)
     module.exit_json(changed=False, **result)
+
+
+def _taken_along(
+    recorder: Recorder, desired: t.Optional[Desired], given: t.Mapping[str, t.Any], objection: str
+) -> t.Dict[str, t.Any]:
+    """The capture with what the node was judged against."""
+    asked = {name: given[name] for name in ("name", "expected_gpus", "image", "scope", "single_gpus")}
+    judged = {**asked, "collection": VERSION, "desired": to_plain(desired), "mark_objection": objection}
+    return {**recorder.capture(), "judged": judged}
 
 
 def _reloaded(host: Host, desired: Desired, evidence: Evidence, allowed: bool) -> Evidence:
@@ -330,6 +439,8 @@ def _judge(
     desired: t.Optional[Desired], evidence: Evidence, given: t.Mapping[str, t.Any]
 ) -> t.Tuple[Verdict, t.Tuple[Finding, ...]]:
     gpus = given["expected_gpus"]
+    if desired is None and given["infer"]:
+        return inferred_verdict.judge(evidence, gpus, given["image"]), ()
     platform = evidence.platform.value.key if evidence.platform.value else ""
     refusals = judge.refusals(desired, evidence, gpus, given["bundles"].get(platform))
     if desired is not None:

@@ -17,11 +17,15 @@ _COLOURS = {"good": "green", "bad": "red"}
 
 def show(rows: t.Sequence[Row], display: t.Any) -> None:
     """Straight to the terminal, with no JSON around it."""
-    table = render(rows, _width(display), lambda text, kind: str(stringc(text, _COLOURS[kind])))
-    display.display("\n%s\n" % table)
+    display.display("\n%s\n" % render(rows, width(display), paint))
 
 
-def _width(display: t.Any) -> int:
+def paint(text: str, kind: str) -> str:
+    """The text in the colour of ``good`` or ``bad``, where the terminal has any."""
+    return str(stringc(text, _COLOURS[kind]))
+
+
+def width(display: t.Any) -> int:
     """COLUMNS where it is set, as in a log whose width somebody knows; else the terminal's."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdigit() and int(columns) > 0 else int(display.columns)

@@ -10,16 +10,17 @@ import pathlib
 import tempfile
 
 
-def write(path: pathlib.Path, content: bytes) -> None:
-    """Write a file that everybody may read. The name of its forerunner is nobody's to guess, so nobody can lay a link.
+def write(path: pathlib.Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file. The name of its forerunner is nobody's to guess, so nobody can lay a link.
 
+    :arg mode: who may read it; everybody, where nothing is said
     :raises OSError: when the folder cannot be written to; then the file is as it was
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".%s." % path.name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -134,7 +134,7 @@ def test_the_closing_line(runner):
 
 
 @pytest.mark.parametrize(
-    "proven", [[], ["packages"], ["engines", "real"], ["boot", "browser", "engines", "packages", "real"]]
+    "proven", [[], ["packages"], ["engines", "real"], ["boot", "browser", "diagnosis", "engines", "packages", "real"]]
 )
 def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     ran = []
@@ -149,7 +149,7 @@ def test_ci_runs_what_is_not_proven(runner, monkeypatch, proven):
     assert not set(ran) & set(runner.RECORDED)
 
 
-@pytest.mark.parametrize("group", ["boot", "browser", "engines", "packages", "real"])
+@pytest.mark.parametrize("group", ["boot", "browser", "diagnosis", "engines", "packages", "real"])
 @pytest.mark.parametrize(("failed", "skipped", "recorded"), [(0, 0, True), (1, 0, False), (0, 1, False)])
 def test_only_a_run_that_passed_whole_is_remembered(runner, monkeypatch, group, failed, skipped, recorded):
     written = []

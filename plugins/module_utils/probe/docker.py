@@ -25,7 +25,12 @@ ROOT = "/var/lib/docker"
 
 
 def pinned(image: t.Mapping[str, t.Any]) -> str:
-    """The image of the lock by its digest alone; a tag beside it would only be a second name."""
+    """The image of the lock by its digest alone; a tag beside it would only be a second name.
+
+    Without a lock an image may have been named by its tag alone, and is then taken by that.
+    """
+    if not image["digest"]:
+        return str(image["reference"])
     name = str(image["reference"]).partition("@")[0]
     colon = name.rfind(":")
     if colon > name.rfind("/"):

@@ -348,3 +348,42 @@ def test_a_reload_waits_for_containers_with_gpus_unless_it_is_allowed(node: Node
     assert (reloads, reload_findings(result)) == ([], ["unknown", "unknown"])
     assert reload_findings(node.verify(daemon_reload="always")) == ["pass", "pass"]
     assert len(reloads) == 1
+
+
+# --- without a bundle, and to be taken along -------------------------------------------------------------------------
+
+
+def test_without_a_wanted_state_it_is_held_against_itself_and_never_golden(node: Node) -> None:
+    node.mark_golden()
+    result = node.verify(desired={}, bundles={}, infer=True, image="img:1", expected_gpus=1)
+    assert (result["golden"], result["verified"], result["inferred"]) == (False, False, True)
+    assert (result["verdict"]["first_broken"], result["refusals"]) == (None, [])
+    ahead = node.asked[0][0]
+    assert (ahead.platform, ahead.lock["image"]["reference"]) == (DEBIAN, "img:1")
+    assert not node.verify(infer=True)["inferred"]  # what is known to be wanted counts
+
+
+def test_how_many_gpus_there_shall_be_must_be_said_with_a_bundle_alone(node: Node) -> None:
+    result = node.verify(expected_gpus=None)
+    assert result["failed"]
+    assert result["msg"].startswith("expected_gpus is missing: ")
+    found = node.verify(desired={}, infer=True, expected_gpus=None, image="img:1")
+    assert found["verdict"]["first_broken"] is None
+
+
+def test_a_capture_says_what_it_was_judged_against_and_is_masked(node: Node) -> None:
+    assert "capture" not in node.verify()
+    capture = node.verify(capture=True, name="gpu07", scope="fact")["capture"]
+    judged = capture["judged"]
+    users = judged["desired"]["settings"]["device_access"].pop("device_access_users")
+    assert users == ["user-1", "user-2"]
+    assert judged["desired"]["digest"] == WANTED.digest
+    assert {name: judged[name] for name in ("name", "expected_gpus", "image", "scope", "single_gpus")} == {
+        "name": "host-1",
+        "expected_gpus": 1,
+        "image": "",
+        "scope": "fact",
+        "single_gpus": False,
+    }
+    assert judged["mark_objection"] == "the node was never verified"
+    assert capture["host"] == "host-1"
