@@ -46,14 +46,14 @@ FAULTS = {
     "fabric-unhealthy": Wanted("host_driver", "host_driver.fabric", "fabric"),
     "smi-hang": Wanted("host_driver", "host_driver.nvidia_smi", "nvidia-smi"),
     "xid-48": Wanted("hardware", "hardware.xid", "48"),
-    "xid-95": Wanted("hardware", "hardware.xid", "95"),
+    "xid-95": Wanted("hardware", "hardware.recovery", "eset"),
 }
 OF_THE_LOG = ("gpu-lost", "gpu-not-initialised", "xid-48", "xid-95")
 
 DAMAGES = {
     "cdi-stale": Wanted("container_runtime", "container_runtime.cdi_spec", "CDI"),
     "no-cgroups-on": Wanted("container_runtime", "container_runtime.toolkit_config", "no-cgroups"),
-    "device-mode-0600": Wanted("device_nodes", "device_nodes.modes", "0600"),
+    "device-mode-0600": Wanted("device_nodes", "device_nodes.files", "modprobe.d"),
     "toolkit-not-wired": Wanted("container_runtime", "container_runtime.daemon_config", "nvidia"),
     "uvm-missing": Wanted("device_nodes", "device_nodes.uvm", "nvidia-uvm"),
 }
