@@ -145,7 +145,7 @@ def test_a_good_node_and_one_that_is_compared_with_it(golden_pair: Pool) -> None
     finally:
         bed("fault", broken.name, "smi-hang", "off")
     assert any("nvidia-smi" in json.dumps(one) for one in found["differences"]), found["differences"]
-    assert "differs" in output
+    assert "WHAT DIFFERS (%s | %s)" % (broken.name, capture) in " ".join(output.split())
 
 
 def test_a_node_of_which_nobody_has_said_what_it_shall_be(golden_a10: Pool) -> None:
