@@ -16,7 +16,8 @@ FOLDER = "/usr/lib/x86_64-linux-gnu"
 class Container:
     """A healthy one. ``error`` are the engine's words where it did not start; a ``libcuda`` with a path is not mounted.
 
-    ``frameworks`` are the version files that it has, by path; ``ldconfig`` is empty in an image without one.
+    Where it is not ``linked``, the linker's cache knows nothing of what was mounted. ``frameworks`` are the version
+    files that it has, by path; ``ldconfig`` is empty in an image without one.
     """
 
     error: str = ""
@@ -27,6 +28,7 @@ class Container:
     cuda: t.Dict[str, t.Any] = dataclasses.field(default_factory=dict)
     label: str = "docker-default (enforce)"
     ldconfig: str = "/usr/sbin/ldconfig"
+    linked: bool = True
     frameworks: t.Dict[str, str] = dataclasses.field(default_factory=dict)
 
     def answer(self) -> t.Dict[str, t.Any]:
@@ -54,7 +56,7 @@ class Container:
             yield "%s/%s.so.1" % (real.rpartition("/")[0], name), real
 
     def _linked(self) -> t.Iterator[str]:
-        for path, real in self._targets():
+        for path, real in self._targets() if self.linked else ():
             name = path.rpartition("/")[2]
             if real.startswith(FOLDER):
                 yield "cache %s (libc6,x86-64) => %s" % (name, path)

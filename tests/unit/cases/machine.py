@@ -11,27 +11,25 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 import json
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import packages as wanted_packages
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import PATH as DOCKER_RECORD
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, FileState, PciDevice, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, PciDevice
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import initramfs as content
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import kept_packages, own_holds
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import initramfs
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Recorder
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.docker import pinned
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import FILE_LIMIT, Command, Stat, decoded
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import look
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 from ansible_collections.goldennode.gpu.tests.unit.cases import questions, slowness, states
 from ansible_collections.goldennode.gpu.tests.unit.cases.container import FOLDER, Container
+from ansible_collections.goldennode.gpu.tests.unit.cases.disk import BOOTED, Disk
 
-NOW = 1796054400.0  # Mon 2026-11-30 16:00:00 UTC
-BOOTED = NOW - 7200
 UVM_MAJOR = 508
 
 #: What stands in for an A10 where a case names no card of its own.
@@ -45,22 +43,16 @@ def _toml(settings: t.Mapping[str, t.Any]) -> str:
     return "".join((*plain, *tables))
 
 
-class Machine:
+class Machine(Disk):
     """A host whose every answer can be replaced: ``files`` by path, ``answers`` by the name of the command."""
 
     def __init__(self, desired: Desired, gpus: t.Sequence[PciDevice] = (A10,), flavour: str = "") -> None:
+        super().__init__()
         self.desired = desired
         self.driver = str(desired.lock["driver"]["version"])
         self.flavour = flavour or str(desired.lock["driver"]["flavour"])
         self.kernel = str(desired.lock["kernel"]["release"])
         self.functions = tuple(gpus)
-        self.files: t.Dict[str, bytes] = {}
-        self.modes: t.Dict[str, int] = {}
-        self.digests: t.Dict[str, str] = {}
-        self.times: t.Dict[str, float] = {}
-        self.directories: t.Set[str] = set()
-        self.nodes: t.Dict[str, t.Tuple[int, int, int, int]] = {}  # mode, gid, major, minor
-        self.links: t.Dict[str, str] = {}
         self.answers: t.Dict[str, t.Dict[str, t.Any]] = {}
         self.units: t.Dict[str, t.Dict[str, str]] = {}
         self.packages: t.Dict[str, t.Tuple[str, bool]] = {}
@@ -75,10 +67,6 @@ class Machine:
         self._runtime()
 
     # --- what a case replaces ---------------------------------------------------------------------------------------
-
-    def write(self, path: str, text: str) -> None:
-        self.files[path] = text.encode("utf-8", "surrogateescape")
-        self.digests.pop(path, None)
 
     def booted(self, moment: float) -> None:
         self.write("/proc/stat", "%sbtime %d\n" % (slowness.CPU_TIMES, moment))
@@ -431,55 +419,3 @@ class Machine:
             moment = datetime.datetime.fromtimestamp(BOOTED + 60, datetime.timezone.utc)
             fields.setdefault("ActiveEnterTimestamp", moment.strftime("%a %Y-%m-%d %H:%M:%S UTC"))
         return "".join("%s=%s\n" % pair for pair in fields.items())
-
-    def read(self, path: str, limit: int = FILE_LIMIT) -> Reading[str]:
-        return decoded(self.read_bytes(path, limit))
-
-    def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
-        return Reading(self.files.get(path))
-
-    def stat(self, path: str) -> Reading[Stat]:
-        if path in self.files:
-            changed = int(self.times.get(path, BOOTED - 3600))
-            size = len(self.files[path])
-            return Reading(Stat("file", self.modes.get(path, 0o644), 0, 0, size, changed, ctime=changed))
-        if path in self.nodes:
-            mode, gid, major, minor = self.nodes[path]
-            return Reading(Stat("char", mode, 0, gid, 0, int(BOOTED), major, minor, int(BOOTED)))
-        if path in self.directories or self._below(path):
-            return Reading(Stat("dir", 0o755, 0, 0, 4096, int(BOOTED), ctime=int(BOOTED)))
-        return Reading(None)
-
-    def listdir(self, path: str) -> Reading[t.Dict[str, Stat]]:
-        names = self._below(path)
-        if not names and path not in self.directories:
-            return Reading(None)
-        found = {name: self.stat("%s/%s" % (path, name)).value for name in sorted(names)}
-        link = Stat("link", 0o777, 0, 0, 0, int(BOOTED), ctime=int(BOOTED))
-        return Reading({name: stat or link for name, stat in found.items()})
-
-    def _below(self, path: str) -> t.Set[str]:
-        start = path.rstrip("/") + "/"
-        everything = (*self.files, *self.nodes, *self.directories, *self.links)
-        return {one[len(start) :].partition("/")[0] for one in everything if one.startswith(start)}
-
-    def realpath(self, path: str) -> Reading[str]:
-        if path in self.links:
-            return Reading(self.links[path])
-        return Reading(path if self.stat(path).value else None)
-
-    def file_state(self, path: str) -> Reading[FileState]:
-        if path not in self.files:
-            return Reading(None)
-        digest = self.digests.get(path) or hashlib.sha256(self.files[path]).hexdigest()
-        changed = float(self.times.get(path, BOOTED - 3600))
-        return Reading(FileState(path, digest, self.modes.get(path, 0o644), 0, 0, changed))
-
-    def hostname(self) -> str:
-        return "node1"
-
-    def machine(self) -> str:
-        return "x86_64"
-
-    def now(self) -> float:
-        return NOW

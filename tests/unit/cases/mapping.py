@@ -10,27 +10,20 @@ it. The order of the table is the order in which they are applied: what the node
 from __future__ import annotations
 
 import datetime
-import json
 import re
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import PciDevice
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import initramfs as content
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import secure_boot
+from ansible_collections.goldennode.gpu.tests.unit.cases import map_engines, map_state
 from ansible_collections.goldennode.gpu.tests.unit.cases.container import FOLDER
-from ansible_collections.goldennode.gpu.tests.unit.cases.machine import BOOTED, Machine
+from ansible_collections.goldennode.gpu.tests.unit.cases.disk import BOOTED
+from ansible_collections.goldennode.gpu.tests.unit.cases.machine import Machine
+from ansible_collections.goldennode.gpu.tests.unit.cases.words import NVML
 
 Input = t.Mapping[str, t.Any]
 Put = t.Callable[[Machine, t.Any, Input], None]
-
-#: NVML's own words for what nvidia-smi says, and its codes.
-_NVML = {
-    "Driver/library version mismatch": 18,
-    "GPU access blocked by the operating system": 17,
-    "Insufficient Permissions": 4,
-    "Unknown Error": 999,
-    "Driver Not Loaded": 9,
-}
 
 
 # --- the node --------------------------------------------------------------------------------------------------------
@@ -169,8 +162,8 @@ def nvidia_smi(machine: Machine, value: t.Any, case: Input) -> None:
     said = re.search(r"Failed to initialize NVML: (.+)", stdout + stderr)
     if said:
         words = said[1].strip()
-        machine.smi_fails(rc or _NVML[words], stdout, stderr)
-        machine.nvml_fails(words, _NVML[words])
+        machine.smi_fails(rc or NVML[words], stdout, stderr)
+        machine.nvml_fails(words, NVML[words])
         machine.cuda_fails(*((803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH") if "mismatch" in words else (100, "NO_DEVICE")))
     elif "No devices were found" in stdout + stderr:
         machine.no_gpu_answers()
@@ -189,22 +182,6 @@ def driver_and_cuda(machine: Machine, driver: str, case: Input) -> None:
 
 def dmesg(machine: Machine, text: str, case: Input) -> None:
     machine.log(text)
-
-
-def cuda(machine: Machine, text: str, case: Input) -> None:
-    """In each container; on the host too where the report has nothing to do with an image."""
-    code, name = _cuda(text)
-    answer = {"code": code, "error": name, "devices": 0}
-    if "journal" in case:
-        machine.cuda_fails(code, name)
-    for one in machine.containers.values():
-        one.cuda = {**one.cuda, **answer}
-
-
-def cuda_host(machine: Machine, text: str, case: Input) -> None:
-    """On the host and in each container: it is the same driver."""
-    machine.cuda_fails(*_cuda(text))
-    cuda(machine, text, case)
 
 
 def journal(machine: Machine, text: str, case: Input) -> None:
@@ -326,129 +303,6 @@ def ls_dev_char_195(machine: Machine, text: str, case: Input) -> None:
         del machine.links[path]
 
 
-# --- engines and containers ------------------------------------------------------------------------------------------
-
-
-def docker_info(machine: Machine, text: str, case: Input) -> None:
-    names = {
-        "Cgroup Driver": "CgroupDriver",
-        "Cgroup Version": "CgroupVersion",
-        "Docker Root Dir": "DockerRootDir",
-        "Server Version": "ServerVersion",
-        "Operating System": "OperatingSystem",
-    }
-    for line in text.splitlines():
-        name, _colon, value = line.partition(": ")
-        if name in names:
-            machine.info[names[name]] = value
-
-
-def docker_info_security(machine: Machine, text: str, case: Input) -> None:
-    machine.info["SecurityOptions"] = ["name=seccomp,profile=builtin", "name=" + text]
-
-
-def config_toml(machine: Machine, text: str, case: Input) -> None:
-    path = "/etc/nvidia-container-runtime/config.toml"
-    for line in text.splitlines():
-        if not line.startswith("#"):  # what is commented out says nothing, and a run of ours has set it
-            there = machine.files[path].decode()
-            machine.write(path, re.sub(r"(?m)^%s.*$" % line.partition("=")[0], line, there))
-
-
-def config_toml_root(machine: Machine, root: str, case: Input) -> None:
-    path = "/etc/nvidia-container-runtime/config.toml"
-    table = "[nvidia-container-cli]\n"
-    machine.write(path, machine.files[path].decode().replace(table, '%sroot = "%s"\n' % (table, root)))
-
-
-def container_nvidia_smi(machine: Machine, text: str, case: Input) -> None:
-    """In each new container; CUDA has no device there then."""
-    words = text.rpartition("NVML: ")[2]
-    for one in machine.containers.values():
-        one.smi = (text, _NVML[words] % 256)
-        one.cuda = {**one.cuda, "code": 100, "error": "CUDA_ERROR_NO_DEVICE", "devices": 0, "uuids": None}
-
-
-def selinux(machine: Machine, mode: str, case: Input) -> None:
-    """In force, and Docker has containers confined by it."""
-    machine.write("/sys/fs/selinux/enforce", "1" if mode == "Enforcing" else "0")
-    machine.write("/sys/fs/selinux/booleans/container_use_devices", "0 0")
-    machine.write("/etc/selinux/config", "SELINUX=%s\n" % mode.lower())
-    machine.write("/sys/module/apparmor/parameters/enabled", "N\n")
-    machine.info["SecurityOptions"] = ["name=seccomp,profile=builtin", "name=selinux"]
-    for one in machine.containers.values():
-        one.label = "system_u:system_r:container_t:s0:c380,c597"
-
-
-def daemon_json(machine: Machine, text: str, case: Input) -> None:
-    """The user's file, and beside it what a run has put there."""
-    machine.write("/etc/docker/daemon.json", json.dumps(_together(json.loads(text), machine.settings)))
-
-
-def daemon_json_hex(machine: Machine, text: str, case: Input) -> None:
-    machine.files["/etc/docker/daemon.json"] = bytes.fromhex(text)
-
-
-def daemon_json_newer_than_docker(machine: Machine, seconds: int, case: Input) -> None:
-    machine.times["/etc/docker/daemon.json"] = BOOTED + 60 + seconds
-    machine.write("/var/lib/goldennode/docker.json", '{"schema": 1, "invocation": "of before", "settings": {}}')
-
-
-def docker_runtimes(machine: Machine, names: t.Sequence[str], case: Input) -> None:
-    machine.info["Runtimes"] = {name: {"path": name} for name in names}
-
-
-def as_user(machine: Machine, text: str, case: Input) -> None:
-    """The context is the user's own; what docker run says there is what the user reports."""
-    found = re.search(r"docker context: (\S+) \((\S+)\)", text)
-    assert found
-    client = {"by": "context", "value": found[1], "endpoint": found[2].replace("$HOME", "/home/alice"),
-              "file": "/home/alice/.docker/config.json"}  # fmt: skip
-    lines: t.List[t.Dict[str, t.Any]] = [{"user": user, "found": []} for user in ("", "root", "alice", "bob")]
-    lines[2]["found"] = [client]
-    machine.answer("docker clients", stdout="".join(json.dumps(line) + "\n" for line in lines))
-
-
-def snap_variant(machine: Machine, text: str, case: Input) -> None:
-    first, _newline, words = text.partition("\n")
-    docker_info(machine, first, case)
-    error(machine, words.strip(), case)
-
-
-def error(machine: Machine, text: str, case: Input) -> None:
-    """What docker run says, by every way that the words fit."""
-    by_cdi = "CDI" in text
-    for name, one in machine.containers.items():
-        if by_cdi == (" cdi " in name):
-            one.error = text
-
-
-def verify(machine: Machine, text: str, case: Input) -> None:
-    error(machine, "docker: Error response from daemon: " + text, case)
-
-
-def image_ld_library_path(machine: Machine, text: str, case: Input) -> None:
-    """The first directory of it has a libcuda of the image's own."""
-    library = text.split(":")[0] + "/libcuda.so.530.30.02"
-    machine.image_sets(LD_LIBRARY_PATH=text)
-    for one in machine.containers.values():
-        one.libcuda, one.cuda = library, {**one.cuda, "library": library}
-
-
-def timeline(machine: Machine, text: str, case: Input) -> None:
-    """The container that runs meanwhile: it has the nodes, and systemd has no rule for them."""
-    assert "daemon-reload" in text
-    container = "0a" * 32
-    described = {"id": container, "name": "/web", "pid": 4242, "mounts": [], "image": "cuda"}
-    machine.answer("containers", stdout="%s web\n" % container)
-    machine.answer("described", stdout=json.dumps(described) + "\n")
-    machine.write("/proc/4242/mountinfo", "36 35 0:31 / / rw - overlay o rw\n37 36 0:32 / /dev rw - tmpfs tmpfs rw\n")
-    machine.directories.add("/proc/4242/root")
-    for path, node in list(machine.nodes.items()):
-        machine.nodes["/proc/4242/root" + path] = node
-    machine.answer("device rules", stdout="Id=docker-%s.scope\nDevicePolicy=strict\nDeviceAllow=\n" % container)
-
-
 # --- the table -------------------------------------------------------------------------------------------------------
 
 MAPPING: t.Dict[str, Put] = {
@@ -494,24 +348,38 @@ MAPPING: t.Dict[str, Put] = {
     "proc_params": proc_params,
     "missing_nodes": missing_nodes,
     "ls_dev_char_195": ls_dev_char_195,
-    "docker_info": docker_info,
-    "docker_info_security": docker_info_security,
-    "config_toml": config_toml,
-    "daemon_json": daemon_json,
-    "daemon_json_hex": daemon_json_hex,
-    "daemon_json_newer_than_docker": daemon_json_newer_than_docker,
-    "docker_runtimes": docker_runtimes,
-    "as_user": as_user,
-    "snap_variant": snap_variant,
-    "error": error,
-    "config_toml_root": config_toml_root,
-    "container_nvidia_smi": container_nvidia_smi,
-    "selinux": selinux,
-    "verify": verify,
-    "image_ld_library_path": image_ld_library_path,
-    "timeline": timeline,
-    "cuda": cuda,
-    "cuda_host": cuda_host,
+    "docker_info": map_engines.docker_info,
+    "docker_info_security": map_engines.docker_info_security,
+    "config_toml": map_engines.config_toml,
+    "daemon_json": map_engines.daemon_json,
+    "daemon_json_hex": map_engines.daemon_json_hex,
+    "daemon_json_newer_than_docker": map_engines.daemon_json_newer_than_docker,
+    "docker_runtimes": map_engines.docker_runtimes,
+    "as_user": map_engines.as_user,
+    "snap_variant": map_engines.snap_variant,
+    "error": map_engines.error,
+    "config_toml_root": map_engines.config_toml_root,
+    "container_nvidia_smi": map_engines.container_nvidia_smi,
+    "selinux": map_engines.selinux,
+    "verify": map_engines.verify,
+    "image_ld_library_path": map_engines.image_ld_library_path,
+    "timeline": map_engines.timeline,
+    "image_environment": map_engines.image_environment,
+    "image_files": map_engines.image_files,
+    "image_ldconfig": map_engines.image_ldconfig,
+    "image_links": map_engines.image_links,
+    "cuda_devices": map_engines.cuda_devices,
+    "versions": map_engines.versions,
+    "kubelet": map_engines.kubelet,
+    "containerd_config": map_engines.containerd_config,
+    "query": map_state.query,
+    "nvidia_smi_L": map_state.listing,
+    "nvidia_smi_q": map_state.details,
+    "gpu_processes": map_state.processes,
+    "pressure": map_state.pressure,
+    "proc_stat_iowait": map_state.iowait,
+    "cuda": map_engines.cuda,
+    "cuda_host": map_engines.cuda_host,
     "journal": journal,
 }
 
@@ -530,18 +398,15 @@ CONTEXT: t.Dict[str, str] = {
     "host_nvcc": "a CUDA toolkit of the host, which the probe does not look at: it decides nothing",
     "healthy_proc_params": "the machine's own parameters",
     "bundle": "what is wanted, not what is there",
+    "error_podman": "Podman is not asked for a container: its version and the specification's tell what it reads",
+    "podman_debug": "the same in Podman's own words, which it says to its debug log alone",
+    "nvidia_ctk_cdi_list": "says what nvidia-ctk can read, and not what an engine can",
+    "image_libcuda": "read with image_ld_library_path: the file that lies there",
     "reverse_rc": "apt's own code, which says nothing of the module",
 }
 
 #: What no command of the probe asks for yet. A case with such a key is expected to fail until one does.
-WAITING: t.Dict[str, str] = {
-    "query": "MIG's mode, by nvidia-smi's query or NVML",
-    "nvidia_smi_L": "MIG's instances",
-    "error_podman": "what Podman says of the CDI devices",
-    "podman_debug": "what Podman says of a CDI specification",
-    "nvidia_ctk_cdi_list": "says what nvidia-ctk can read, and not what an engine can",
-    "versions": "Podman's version",
-}
+WAITING: t.Dict[str, str] = {}
 
 
 def apply(machine: Machine, case: Input) -> None:
@@ -552,13 +417,6 @@ def apply(machine: Machine, case: Input) -> None:
     for key, put in MAPPING.items():
         if key in case:
             put(machine, case[key], case)
-
-
-def _together(theirs: t.Any, ours: t.Any) -> t.Any:
-    """The user's word counts where both have one that is no object."""
-    if not isinstance(theirs, dict) or not isinstance(ours, dict):
-        return theirs
-    return {**ours, **{key: _together(value, ours[key]) if key in ours else value for key, value in theirs.items()}}
 
 
 def _card(address: str, device: str, driver: str = "nvidia") -> PciDevice:
@@ -579,14 +437,3 @@ def _mode(letters: str) -> int:
         if letter not in "-ST":
             value |= 0o400 >> at
     return value | (0o1000 if letters[8] in "tT" else 0)
-
-
-def _cuda(text: str) -> t.Tuple[int, str]:
-    found = re.search(r"Error (\d+)", text)
-    names = {
-        802: "CUDA_ERROR_SYSTEM_NOT_READY",
-        999: "CUDA_ERROR_UNKNOWN",
-        804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-    }
-    code = int(found[1]) if found else 100
-    return code, names.get(code, "CUDA_ERROR_NO_DEVICE")
