@@ -161,6 +161,11 @@ def image_files(machine: Machine, files: t.Mapping[str, str], case: Input) -> No
     machine.each_container(frameworks=dict(files))
 
 
+def torch_says(machine: Machine, answer: t.Mapping[str, t.Any], case: Input) -> None:
+    """What PyTorch prints when it is imported with the GPUs."""
+    machine.answer("frameworks", stdout=json.dumps({"framework": "torch", **answer}) + "\n")
+
+
 def image_ldconfig(machine: Machine, path: str, case: Input) -> None:
     machine.each_container(ldconfig=path)
 

@@ -366,6 +366,7 @@ MAPPING: t.Dict[str, Put] = {
     "timeline": map_engines.timeline,
     "image_environment": map_engines.image_environment,
     "image_files": map_engines.image_files,
+    "torch_says": map_engines.torch_says,
     "image_ldconfig": map_engines.image_ldconfig,
     "image_links": map_engines.image_links,
     "cuda_devices": map_engines.cuda_devices,
