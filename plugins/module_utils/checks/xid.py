@@ -15,7 +15,7 @@ import typing as t
 from ..model import Desired, Evidence, Finding, GpuState
 from ..parse import xid as log
 from ..parse.xid import Xid
-from . import card_faults, gpu_state, hardware, refusal_reasons
+from . import card_faults, gpu_state, hardware, refusal_reasons, sxid
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped
 from .wanted import set_aside
@@ -57,7 +57,7 @@ def xid(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) ->
         for gpu, xids in sorted(found.items())
         for finding in _of_gpu(gpu, xids, states.get(gpu), desired, evidence)
     )
-    return all_passed(said, "no Xid in the kernel log of this boot")
+    return all_passed([*said, *sxid.fatal(evidence)], "no Xid in the kernel log of this boot")
 
 
 def _of_gpu(
