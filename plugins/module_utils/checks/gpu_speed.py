@@ -71,9 +71,10 @@ def _link(gpu: str, link: PcieLink, busy: int) -> t.Iterator[Finding]:
             actual="%d lanes" % link.width,
             cause="GPU %s has %d of %d PCIe lanes: copies to and from it take that much longer."
             % (gpu, link.width, link.max_width),
-            fix="Look again while the GPU works, since a link may be narrower when nothing uses it. In a virtual machine "
-            "ask whoever runs it: some clouds give fewer lanes by design. Else look how many lanes the slot has, and take "
-            "the card or its riser out and put it in again; lspci -vv -s %s shows LnkCap and LnkSta." % gpu,
+            fix="Look again while the GPU works, since a link may be narrower when nothing uses it. In a virtual "
+            "machine ask whoever runs it: some clouds give fewer lanes by design. Else look how many lanes the slot "
+            "has, and take the card or its riser out and put it in again; lspci -vv -s %s shows LnkCap and LnkSta."
+            % gpu,
             repair="manual",
         )
     elif busy >= _BUSY_PERCENT and link.generation and link.max_generation and link.generation < link.max_generation:

@@ -37,7 +37,7 @@ def parse(text: str) -> Reading[t.Tuple[str, ...]]:
     """Lines without their time stamp, in order."""
     lines: t.List[str] = []
     for raw in text.splitlines():
-        line = _STAMP.sub("", raw).strip()
+        line = bare(raw)
         if not line:
             continue
         if lines and _continues(lines[-1], line):
@@ -50,8 +50,13 @@ def parse(text: str) -> Reading[t.Tuple[str, ...]]:
     return Reading(tuple(lines))
 
 
+def bare(line: str) -> str:
+    """Without the time stamp of dmesg, which the journal has not."""
+    return _STAMP.sub("", line).strip()
+
+
 def _xids(lines: t.Sequence[str], first: t.Sequence[str], last: t.Sequence[str]) -> t.List[str]:
-    """Of each GPU and number the first line and the last one, where those before and after have none. In their order."""
+    """Of each GPU and number the first line and the last one, where those before and after have none."""
     begins: t.Dict[t.Tuple[str, str], int] = {}
     ends: t.Dict[t.Tuple[str, str], int] = {}
     for at, line in enumerate(lines):

@@ -22,7 +22,6 @@ from ..model import (
     Reading,
 )
 from ..parse import dkms as dkms_text
-from ..parse import kernel_log as log_text
 from ..parse import modinfo, modprobe_d, os_release, proc_nvidia
 from ..parse import pci as pci_config
 from . import nvlink
@@ -57,7 +56,6 @@ MODULES = (
 )
 
 #: Lines of the journal worth reading where dmesg is not allowed.
-_JOURNAL_LINES = 20000
 
 
 def platform(host: Host) -> Reading[Platform]:
@@ -230,17 +228,6 @@ def apparmor(host: Host) -> Reading[bool]:
     if modules.value is None:
         return Reading.unknown(modules.error or "%s is not there: securityfs is not mounted" % SECURITY_MODULES)
     return Reading("apparmor" in modules.value.strip().split(","))
-
-
-def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:
-    command = host.run(["dmesg"], timeout=10)
-    if command.rc != 0:
-        refused = command.error or command.stderr.strip()
-        options = ("--boot", "--dmesg", "--no-pager", "--quiet", "--output=cat", "--lines=%d" % _JOURNAL_LINES)
-        command = host.run(["journalctl", *options], timeout=10)
-        if command.rc != 0:
-            return Reading.unknown("neither dmesg (%s) nor the journal can be read" % refused)
-    return log_text.parse(command.stdout)
 
 
 def _word(host: Host, path: str) -> Reading[str]:
