@@ -387,7 +387,11 @@ def test_the_kernel_log_where_dmesg_is_refused():
     assert look(nodes.Node(node.capture)).kernel_log.value == ("NVRM: from the journal.",)
 
 
-RING = "[99.1] eth0: up\n[99.2] NVRM: Xid (PCI:0000:01:00): 31, b\n[99.3] eth0: down\n[99.4] NVRM: Xid (PCI:0000:01:00): 45, c\n"
+RING = """[99.1] eth0: up
+[99.2] NVRM: Xid (PCI:0000:01:00): 31, b
+[99.3] eth0: down
+[99.4] NVRM: Xid (PCI:0000:01:00): 45, c
+"""
 OLD, SHARED, NEW = ("NVRM: Xid (PCI:0000:01:00): %s" % said for said in ("95, a", "31, b", "45, c"))
 
 
