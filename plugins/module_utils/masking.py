@@ -67,7 +67,8 @@ class _Masking:
         hosts = {self._host.partition(".")[0], *([self._named] if "." not in self._named else [])} - {""}
         hosts |= {name for name in (self._host, self._named) if "." in name and not name.replace(".", "").isdigit()}
         found = [name for name in hosts if "." in name or _is_own_word(name, technical)]
-        self._hosts = _pattern(found, r"(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
+        # Volumes, mounts and logs are named after their host: data-gpu17, gpu17-scratch.
+        self._hosts = _pattern(found, r"(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*", edge=r"\w")
 
     def tree(self, value: t.Any, key: str = "", secret: bool = False) -> t.Any:
         """Plain data masked, whatever its shape; ``key`` is that under which it stands."""
@@ -200,10 +201,10 @@ def _is_own_word(name: str, technical: t.Container[str]) -> bool:
     return len(name) > 2 and name.lower() not in _COMMON and name not in technical and not name.isdigit()
 
 
-def _pattern(names: t.Iterable[str], suffix: str = "") -> t.Optional[t.Pattern[str]]:
-    """The names as whole words, the longest first."""
+def _pattern(names: t.Iterable[str], suffix: str = "", edge: str = r"\w-") -> t.Optional[t.Pattern[str]]:
+    """The names as whole words, the longest first. ``edge``: characters beside which a name is part of another word."""
     parts = [re.escape(name) for name in sorted(names, key=len, reverse=True)]
-    return re.compile(r"(?<![\w-])(?:%s)%s(?![\w-])" % ("|".join(parts), suffix)) if parts else None
+    return re.compile(r"(?<![%s])(?:%s)%s(?![%s])" % (edge, "|".join(parts), suffix, edge)) if parts else None
 
 
 def _versions(capture: t.Mapping[str, t.Any]) -> t.Set[str]:

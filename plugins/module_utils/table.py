@@ -14,8 +14,8 @@ import typing as t
 
 GOLDEN = "golden"
 
-#: Narrower than this, an explanation is hard to read as a column.
-_READABLE = 44
+#: Narrower than this, an explanation is hard to read as a column, and the path of a page is wider than it.
+_READABLE = 48
 _GAP = "  "
 _INDENT = "    "
 _HEADS = ("NODE", "GPUS", "DRIVER", "TOOLKIT", "DOCKER", "VERDICT")
@@ -39,6 +39,7 @@ class Row:
     layer: str = ""
     reason: str = ""
     fix: str = ""
+    page: str = ""  # the page of the documentation that tells more of the reason
 
     @property
     def golden(self) -> bool:
@@ -46,9 +47,10 @@ class Row:
 
     @property
     def explanation(self) -> str:
-        """Layer, reason and fix as sentences, with what is missing left out."""
+        """Layer, reason, fix and where to read on as sentences, with what is missing left out."""
         what = ": ".join(part for part in (self.layer, self.reason) if part)
-        return " ".join(_sentence(part) for part in (what, self.fix) if part)
+        page = "See %s" % self.page if self.page else ""
+        return " ".join(_sentence(part) for part in (what, self.fix, page) if part)
 
 
 def render(rows: t.Sequence[Row], width: int, paint: Paint) -> str:
@@ -61,7 +63,9 @@ def render(rows: t.Sequence[Row], width: int, paint: Paint) -> str:
     lines = [_line(_HEADS, widths, _EXPLAINED if beside and explained else "")]
     lines.append(_line(["-" * size for size in widths], widths, "-" * len(_EXPLAINED) if beside and explained else ""))
     for row, line in zip(rows, cells[1:]):
-        wrapped = textwrap.wrap(row.explanation, room if beside else max(width - len(_INDENT), 20))
+        # A path or a command in two pieces cannot be copied: rather a line that is too long.
+        wide = room if beside else max(width - len(_INDENT), 20)
+        wrapped = textwrap.wrap(row.explanation, wide, break_long_words=False, break_on_hyphens=False)
         text = _line(line, widths, wrapped[0] if wrapped and beside else "")
         lines.append(_painted(text, row, paint))
         rest = wrapped[1:] if beside else wrapped

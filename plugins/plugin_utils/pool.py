@@ -58,8 +58,10 @@ def row(
     if look.get("verified"):
         return Row(node, "not golden", layer="mark", **_unmarked(look), **seen)
     broken = to_mend_first(look)
-    reason = Finding(**broken).words if broken else "The look gave no reason"
-    return Row(node, "not golden", layer=str(broken.get("layer", "")), reason=reason, fix=broken.get("fix", ""), **seen)
+    if not broken:
+        return Row(node, "not golden", reason="The look gave no reason", **seen)
+    first = Finding(**broken)
+    return Row(node, "not golden", layer=first.layer, reason=first.words, fix=first.fix, page=first.page, **seen)
 
 
 #: What Ansible itself says when a module cannot even start on a node -> what to do. Its words, of core 2.19 to 2.21.

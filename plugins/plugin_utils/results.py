@@ -89,7 +89,8 @@ def row(name: str, one: Plain) -> Row:
         reason = "Not proven: %s" % "; ".join(one["not_proven"]) if one["not_proven"] else ""
     known = {column: one["table"].get(column) for column in ("gpus", EXPECTED, "driver", "toolkit", "docker")}
     fix = "" if one["golden"] else (one["action"] or {}).get("text", "")
-    return Row(name, one["verdict"], layer=one["first_broken"] or "", reason=reason, fix=fix, **known)
+    page = Finding(**broken).page if broken and not one["error"] and not one["golden"] else ""
+    return Row(name, one["verdict"], layer=one["first_broken"] or "", reason=reason, fix=fix, page=page, **known)
 
 
 def unmarked(one: Plain) -> bool:

@@ -232,14 +232,13 @@ def steps() -> str:
     known = {check.id: check for check in CHECKS}
     rows = []
     for number, step in enumerate(STEPS, 1):
-        ids = [one for one in (*step.checks, *step.later) if one in known]
-        fields = dict.fromkeys(field for one in ids for field in known[one].needs)
+        fields = dict.fromkeys(field for one in step.checks for field in known[one].needs)
         rows.append(
             (
                 str(number),
                 step.title,
                 "<br>".join("`%s`" % command.replace("|", "\\|") for command in step.commands),
-                "<br>".join("[%s](checks/%s.md)" % (one, one) for one in ids),
+                "<br>".join("[%s](checks/%s.md)" % (one, one) for one in step.checks),
                 ", ".join("`%s`" % field for field in fields),
             )
         )

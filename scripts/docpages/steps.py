@@ -11,12 +11,11 @@ import typing as t
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """``checks`` of the registry. ``later`` are checks that are not written yet: each counts once it is registered."""
+    """``checks`` are ids of the registry."""
 
     title: str
     commands: t.Tuple[str, ...]
     checks: t.Tuple[str, ...]
-    later: t.Tuple[str, ...] = ()
 
 
 STEPS: t.Tuple[Step, ...] = (
@@ -25,7 +24,8 @@ STEPS: t.Tuple[Step, ...] = (
         ("nvidia-smi", "nvidia-smi -L"),
         (
             *("hardware.gpu_present", "hardware.gpu_count", "hardware.gpu_healthy"),
-            *("host_driver.nvidia_smi", "host_driver.nvml", "host_driver.libraries"),
+            *("hardware.memory", "hardware.recovery", "host_driver.nvidia_smi", "host_driver.nvml"),
+            *("host_driver.libraries", "host_driver.answers_agree", "host_driver.mig"),
         ),
     ),
     Step(
@@ -47,8 +47,10 @@ STEPS: t.Tuple[Step, ...] = (
     Step(
         "What does the kernel's log say?",
         ("dmesg | grep -E 'NVRM|Xid'", "journalctl -k -b"),
-        ("hardware.gpu_healthy", "host_driver.loaded", "host_driver.flavour", "host_driver.fabric_manager"),
-        ("hardware.xid",),
+        (
+            *("hardware.gpu_healthy", "hardware.xid", "host_driver.loaded", "host_driver.flavour"),
+            *("host_driver.fabric_manager", "host_driver.fabric"),
+        ),
     ),
     Step(
         "Which packages of the container toolkit are installed?",
@@ -60,7 +62,7 @@ STEPS: t.Tuple[Step, ...] = (
         ("docker info", "cat /etc/docker/daemon.json"),
         (
             *("container_runtime.daemon", "container_runtime.engine", "container_runtime.daemon_config"),
-            *("container_runtime.daemon_current", "container_runtime.clients"),
+            *("container_runtime.daemon_current", "container_runtime.clients", "container_runtime.engines"),
         ),
     ),
     Step(
@@ -76,18 +78,20 @@ STEPS: t.Tuple[Step, ...] = (
     Step(
         "Which libraries of the driver are in the container?",
         ("docker run --rm --gpus all IMAGE ldconfig -p | grep -E 'libcuda|libnvidia-ml'",),
-        ("image.libraries",),
-        ("image.shadowed",),
+        ("image.libraries", "image.shadowed"),
     ),
     Step(
         "What has the container asked for?",
         ("docker inspect NAME", "env | grep -E 'NVIDIA_|CUDA_VISIBLE_DEVICES'"),
-        ("image.requests", "image.gpus", "container_runtime.toolkit_config"),
+        ("image.requests", "image.environment", "image.gpus", "container_runtime.toolkit_config"),
     ),
     Step(
         "Which control groups, and who keeps them?",
         ("docker info --format '{{.CgroupDriver}} {{.CgroupVersion}}'", "stat -fc %T /sys/fs/cgroup"),
-        ("container_runtime.cgroup_driver", "container_runtime.daemon_reload", "container_runtime.behind_systemd"),
+        (
+            *("policy.cgroups", "container_runtime.cgroup_driver", "container_runtime.daemon_reload"),
+            "container_runtime.behind_systemd",
+        ),
     ),
     Step(
         "Does AppArmor deny it?",
@@ -102,17 +106,22 @@ STEPS: t.Tuple[Step, ...] = (
     Step(
         "Is the engine rootless?",
         ("docker info --format '{{.SecurityOptions}}'", "docker context ls"),
-        ("container_runtime.daemon", "container_runtime.clients", "policy.container_devices"),
+        (
+            *("container_runtime.daemon", "container_runtime.clients", "container_runtime.engines"),
+            *("policy.container_devices", "policy.cgroups"),
+        ),
     ),
     Step(
         "Does the framework see CUDA?",
         ("python3 -c 'import torch; print(torch.cuda.is_available(), torch.version.cuda)'",),
-        ("host_driver.cuda", "image.cuda"),
-        ("image.framework",),
+        ("host_driver.cuda", "image.cuda", "image.environment", "image.framework"),
     ),
     Step(
         "Is the driver too old for the image?",
         ("nvidia-smi | grep CUDA", "docker inspect IMAGE | grep NVIDIA_REQUIRE_CUDA"),
-        ("image.requirement", "image.cuda", "image.libraries", "container_runtime.containers"),
+        (
+            *("image.requirement", "image.environment", "image.shadowed", "image.cuda", "image.libraries"),
+            *("image.framework", "container_runtime.containers"),
+        ),
     ),
 )

@@ -40,7 +40,7 @@ SYMPTOMS: t.Dict[str, Symptom] = {
         "CUDA_VISIBLE_DEVICES set to something that is not there, and is the framework built with CUDA "
         "(where it is not, `python3 -c 'import torch; print(torch.version.cuda)'` prints None, and PyTorch says "
         '"Torch not compiled with CUDA enabled")?',
-        ("image.framework", "image.shadowed"),
+        ("image.framework", "image.shadowed", "image.environment"),
     ),
     "smi_not_found": Symptom(
         "nvidia-smi is not found in the container, or on the host",
@@ -65,7 +65,8 @@ SYMPTOMS: t.Dict[str, Symptom] = {
         "Failed to initialize NVML: Unknown Error, in a container that worked before",
         ("Failed to initialize NVML: Unknown Error", "NVML: Unknown Error"),
         "It begins some time after the container was started: with the next `systemctl daemon-reload`, which upgrades "
-        "of packages make. On a host that is in order a new container works again, until the next reload.",
+        "of packages make, or with `docker update`. On a host that is in order a new container works again, until the "
+        "next of them.",
     ),
     "nvml_permissions": Symptom(
         "Failed to initialize NVML: Insufficient Permissions",
@@ -150,6 +151,16 @@ SYMPTOMS: t.Dict[str, Symptom] = {
             "failed to inject CDI devices",
         ),
     ),
+    "kubernetes": Symptom(
+        "Kubernetes finds no container runtime, or its pods no GPU",
+        (
+            'validate CRI v1 runtime API for endpoint "unix:///run/containerd/containerd.sock": rpc error: code = '
+            "Unimplemented desc = unknown service runtime.v1.RuntimeService",
+        ),
+        "The engine's own settings are looked at, and nothing of Kubernetes': not its device plugin, its runtime "
+        "classes, or what a pod asks for.",
+        ("container_runtime.engines",),
+    ),
     "root_only": Symptom("It works as root only", ("sudo nvidia-smi works, nvidia-smi as a user does not",)),
     "access_denied": Symptom(
         "Permission denied, Operation not permitted, access denied",
@@ -177,12 +188,23 @@ SYMPTOMS: t.Dict[str, Symptom] = {
         "The CUDA version that nvidia-smi prints is the newest that the driver can do, and not what is installed. A "
         "CUDA toolkit on the host has no part in what a container uses.",
     ),
+    "no_kernel_image": Symptom(
+        "no kernel image is available for execution on the device",
+        (
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "... with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
+        ),
+        waits=("image.framework",),
+    ),
     "wrong_gpu": Symptom(
         "The wrong GPU, or another number of GPUs",
         ("nvidia-container-cli: device error: 9: unknown device", "RuntimeError: CUDA error: invalid device ordinal"),
         "Inside a container GPUs count from 0 again. CUDA puts the fastest first, nvidia-smi goes by PCI address; "
-        "CUDA_DEVICE_ORDER=PCI_BUS_ID makes them agree. Compare UUIDs: `nvidia-smi -L`.",
-        ("host_driver.mig",),
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID makes them agree. Compare UUIDs: `nvidia-smi -L`. CUDA_VISIBLE_DEVICES of a "
+        "shell, a job or a script counts among the GPUs that the container was given, and CUDA stops at the first "
+        "entry that it does not know: `CUDA_VISIBLE_DEVICES=3` in a container with one GPU leaves none. With MIG, name "
+        "an instance by its UUID (`nvidia-smi -L` shows MIG-...).",
+        ("host_driver.mig", "image.environment"),
     ),
     "fabric": Symptom(
         "CUDA error 802 on nodes with NVSwitch (HGX, DGX)",
@@ -195,14 +217,27 @@ SYMPTOMS: t.Dict[str, Symptom] = {
     ),
     "slow": Symptom(
         "It is slow: the GPU waits for CPU, memory, disk or PCIe",
-        waits=(
-            "hardware.pcie_link",
-            "hardware.numa",
-            "hardware.throttle",
-            "hardware.clocks",
-            "host_driver.pressure",
-            "policy.limits",
+        ("nvidia-smi shows a low GPU-Util, or one that goes up and down",),
+        "GPU-Util tells whether any kernel ran, not how well; `nvidia-smi dmon -s pucvt` shows power, use, clocks, "
+        "throttling and PCIe traffic second by second. A GPU that idles waits for its data: begin with the checks of "
+        "CPU, disk and containers. One that is busy at low clocks is braked: begin with hardware.throttle. None of "
+        "these takes gold from a node.",
+        (
+            *("hardware.pcie_link", "hardware.numa", "hardware.throttle", "hardware.cpus", "hardware.pressure"),
+            *("host_driver.persistence", "container_runtime.starved", "policy.limits"),
         ),
+    ),
+    "workers_die": Symptom(
+        "Data loaders die: bus error, out of shared memory, killed",
+        (
+            "RuntimeError: DataLoader worker (pid 4242) is killed by signal: Bus error. It is possible that "
+            "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+            "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory "
+            "(shm).",
+            "RuntimeError: DataLoader worker (pid 4242) is killed by signal: Killed.",
+            "RuntimeError: can't start new thread",
+        ),
+        waits=("policy.limits", "container_runtime.starved"),
     ),
     "docker_down": Symptom(
         "Docker does not start, or does not answer",

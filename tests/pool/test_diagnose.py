@@ -41,19 +41,19 @@ FAULTS = {
     "remap-failed": Wanted("hardware", "hardware.memory", "row"),
     "remap-pending": Wanted("", "hardware.memory", "reset"),
     "throttled": Wanted("", "hardware.throttle", "slow"),
-    "link-narrow": Wanted("", "hardware.pcie_link", "x8"),
+    "link-narrow": Wanted("", "hardware.pcie_link", "8 lanes"),
     "fabric-not-ready": Wanted("host_driver", "host_driver.fabric", "fabric"),
     "fabric-unhealthy": Wanted("host_driver", "host_driver.fabric", "fabric"),
     "smi-hang": Wanted("host_driver", "host_driver.nvidia_smi", "nvidia-smi"),
     "xid-48": Wanted("hardware", "hardware.xid", "48"),
-    "xid-95": Wanted("hardware", "hardware.xid", "95"),
+    "xid-95": Wanted("hardware", "hardware.recovery", "eset"),
 }
 OF_THE_LOG = ("gpu-lost", "gpu-not-initialised", "xid-48", "xid-95")
 
 DAMAGES = {
     "cdi-stale": Wanted("container_runtime", "container_runtime.cdi_spec", "CDI"),
     "no-cgroups-on": Wanted("container_runtime", "container_runtime.toolkit_config", "no-cgroups"),
-    "device-mode-0600": Wanted("device_nodes", "device_nodes.modes", "0600"),
+    "device-mode-0600": Wanted("device_nodes", "device_nodes.files", "modprobe.d"),
     "toolkit-not-wired": Wanted("container_runtime", "container_runtime.daemon_config", "nvidia"),
     "uvm-missing": Wanted("device_nodes", "device_nodes.uvm", "nvidia-uvm"),
 }
@@ -145,7 +145,7 @@ def test_a_good_node_and_one_that_is_compared_with_it(golden_pair: Pool) -> None
     finally:
         bed("fault", broken.name, "smi-hang", "off")
     assert any("nvidia-smi" in json.dumps(one) for one in found["differences"]), found["differences"]
-    assert "differs" in output
+    assert "WHAT DIFFERS (%s | %s)" % (broken.name, capture) in " ".join(output.split())
 
 
 def test_a_node_of_which_nobody_has_said_what_it_shall_be(golden_a10: Pool) -> None:

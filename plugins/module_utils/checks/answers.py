@@ -176,8 +176,8 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
         ]
     answer = reading.value
     if answer.code == 0 and answer.devices == expected_gpus:
-        return [passed("cuInit 0, %s devices" % answer.devices)]
-    actual = "cuInit %d %s, %s devices" % (answer.code, answer.error or "", answer.devices)
+        return [passed(tools.cuda_said(answer))]
+    actual = tools.cuda_said(answer)
     if _no_driver(evidence):
         return [skipped("CUDA failed (%s): see host_driver.loaded" % actual)]
     blamed = _nodes_to_blame(desired, evidence)
@@ -190,4 +190,4 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
         cause, fix, repair = "CUDA sees another number of GPUs than declared.", tools.CUDA_ERRORS[100][1], "manual"
     else:
         cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
-    return [failed(expected="cuInit 0, %s devices" % expected_gpus, actual=actual, cause=cause, fix=fix, repair=repair)]
+    return [failed(expected=tools.cuda_wanted(expected_gpus), actual=actual, cause=cause, fix=fix, repair=repair)]

@@ -22,6 +22,8 @@ CONTAINERD_CDI = "2.0"
 #: The first CRI-O that reads CDI; it always does.
 CRIO_CDI = "1.23"
 
+_NAMES = {"crio": "CRI-O", "podman": "Podman"}
+
 
 def engines(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     there = evidence.engines.value or Engines()
@@ -29,7 +31,9 @@ def engines(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]
     problems: t.List[Finding] = []
     for engine in there.engines:
         if engine.error:
-            cause = "The settings of %s cannot be read, so whether it can give GPUs is not known." % engine.name
+            cause = "The settings of %s cannot be read, so whether it can give GPUs is not known." % (
+                _NAMES.get(engine.name, engine.name)
+            )
             problems.append(unknown(engine.error, engine.name, cause=cause, fix="Mend that file."))
         elif engine.name == "containerd" and _asks_containerd(there):
             problems += _containerd(engine)
@@ -70,7 +74,7 @@ def _containerd(engine: ContainerEngine) -> t.Iterator[Finding]:
             repair="manual",
         )
     elif not engine.runtimes and not _containerd_cdi(engine):
-        yield _gives_none(engine, "containerd")
+        yield _gives_none(engine, "containerd --cdi.enabled")
 
 
 def _containerd_cdi(engine: ContainerEngine) -> bool:
@@ -90,14 +94,15 @@ def _no_cri(engine: ContainerEngine) -> Finding:
     )
 
 
-def _gives_none(engine: ContainerEngine, runtime: str) -> Finding:
+def _gives_none(engine: ContainerEngine, options: str) -> Finding:
+    """``options``: a CRI-O of which this is said has no CDI that could be switched on."""
+    name = _NAMES.get(engine.name, engine.name)
     return failed(
         engine.name,
         expected="NVIDIA's runtime, or CDI",
         actual="neither",
-        cause="%s can give no GPU to a container: it knows neither NVIDIA's runtime nor CDI." % engine.name,
-        fix="Run nvidia-ctk runtime configure --runtime=%s --cdi.enabled, then systemctl restart %s."
-        % (runtime, runtime),
+        cause="%s can give no GPU to a container: it knows neither NVIDIA's runtime nor CDI." % name,
+        fix="Run nvidia-ctk runtime configure --runtime=%s, then systemctl restart %s." % (options, engine.name),
         repair="manual",
     )
 
@@ -118,25 +123,32 @@ def _podman(engine: ContainerEngine, specs: t.Mapping[str, CdiSpec]) -> t.Iterat
     for path, spec in sorted(specs.items()):
         if path.rpartition("/")[0] not in folders:
             continue
-        if compat.podman_reads_cdi(engine.version, spec.schema) is False:
+        if version_numbers(engine.version) < version_numbers(compat.PODMAN_CDI):
+            yield _before_cdi(engine, path)
+        elif compat.podman_reads_cdi(engine.version, spec.schema) is False:
             yield failed(
                 "%s %s" % (engine.name, path),
                 expected="a specification that Podman %s reads" % engine.version,
                 actual="CDI %s" % spec.schema,
                 cause="Podman %s cannot read %s, which has CDI %s: it says that the CDI devices are unresolvable, "
                 "although nvidia-ctk cdi list shows them." % (engine.version, path, spec.schema),
-                fix=_podman_fix(engine.version),
+                fix="Install a newer Podman (%s is known to read it); or set toolkit_cdi_additional_gids to false and "
+                "run site.yml, which has an older CDI written. Writing the same file anew does not help."
+                % compat.PODMAN_070,
                 repair="manual",
             )
 
 
-def _podman_fix(version: str) -> str:
-    newer = "Install a newer Podman (%s is known to read it)" % compat.PODMAN_070
-    if version_numbers(version) < version_numbers(compat.PODMAN_CDI):
-        return "%s; Podman reads CDI from %s on." % (newer, compat.PODMAN_CDI)
-    return (
-        "%s; or set toolkit_cdi_additional_gids to false and run site.yml, which has an older CDI written. "
-        "Writing the same file anew does not help." % newer
+def _before_cdi(engine: ContainerEngine, path: str) -> Finding:
+    return failed(
+        "%s %s" % (engine.name, path),
+        expected="Podman %s or newer" % compat.PODMAN_CDI,
+        actual="Podman %s" % engine.version,
+        cause="Podman %s is from before CDI: it takes nvidia.com/gpu=all for a path, and says that there is no such "
+        "file." % engine.version,
+        fix="Install a newer Podman (%s is known to read the specification); Podman reads CDI from %s on."
+        % (compat.PODMAN_070, compat.PODMAN_CDI),
+        repair="manual",
     )
 
 

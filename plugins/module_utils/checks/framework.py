@@ -28,6 +28,13 @@ _INSTALL = {
     "jax": "Install jax[cuda13], or jax[cuda12], which brings the plugin, and rebuild the image.",
 }
 
+#: What makes it tell the reason, which asking whether there are GPUs does not.
+_FIRST_CALL = {
+    "torch": "import torch; torch.zeros(1).cuda()",
+    "tensorflow": 'import tensorflow as tf; tf.config.list_physical_devices("GPU")',
+    "jax": 'import jax; jax.devices("gpu")',
+}
+
 _ARCHITECTURE = re.compile(r"^(sm|compute)_(\d{1,3})([0-9])([af]?)$")
 _CAPABILITY = re.compile(r"^(\d{1,3})\.(\d)$")
 _UNREADABLE = re.compile(r"PermissionError|Permission denied", re.IGNORECASE)
@@ -138,13 +145,14 @@ def _use(
         return _not_asked(use, name, entity)
     lacking = sorted({gpu for gpu in use.capabilities if runs_on(use.architectures, gpu) is False})
     if lacking:
+        older = _older(use.architectures, lacking[0])
         return failed(
             entity,
             expected="code for compute capability %s" % ", ".join(lacking),
             actual=" ".join(use.architectures),
-            cause='%s %s in the image has no code for this GPU: "no kernel image is available for execution on the '
-            'device". It is %s.' % (name, use.version, _too(use.architectures, lacking[0])),
-            fix="Install a build of it for a CUDA that knows the card; the driver is not at fault.",
+            cause='%s %s in the image has no code for this GPU, since the build is %s: programs fail with "no kernel '
+            'image is available for execution on the device".' % (name, use.version, _TOO[older]),
+            fix="Install %s, and rebuild the image; the driver is not at fault." % _FITTING[older],
             repair="manual",
         )
     if use.available and use.devices == expected_gpus:
@@ -154,19 +162,24 @@ def _use(
         expected="%s GPUs" % expected_gpus,
         actual="%d GPUs%s" % (use.devices or 0, "" if use.available else ", and says that none is available"),
         cause=_why_none(name, look, evidence, expected_gpus),
-        fix="Look at image.cuda, image.shadowed and image.environment first; then have it say why: "
-        'python3 -c "import %s" and a first call, in a container of the image with its GPUs.' % use.name,
+        fix="Look at image.cuda, image.shadowed and image.environment first; then have it say why, in a container of "
+        "the image with its GPUs: python3 -c '%s'." % _FIRST_CALL.get(use.name, "import " + use.name),
         repair="manual",
     )
 
 
-def _too(architectures: t.Sequence[str], capability: str) -> str:
-    """Whether the card came after the build, or the build has left it behind."""
+#: By whether the card came after the build, or the build has left it behind.
+_TOO = {True: "older than the card", False: "too new for the card"}
+_FITTING = {
+    True: "a newer build of it, for a CUDA that knows the card",
+    False: "an older build of it, or one for an older CUDA",
+}
+
+
+def _older(architectures: t.Sequence[str], capability: str) -> bool:
     codes = [match for match in map(_ARCHITECTURE.match, architectures) if match]
     newest = max((int(code.group(2)), int(code.group(3))) for code in codes)
-    return (
-        "older than the card" if newest < tuple(int(part) for part in capability.split(".")) else "too new for the card"
-    )
+    return newest < tuple(int(part) for part in capability.split("."))
 
 
 def _not_asked(use: FrameworkUse, name: str, entity: str) -> Finding:
@@ -182,7 +195,7 @@ def _not_asked(use: FrameworkUse, name: str, entity: str) -> Finding:
         entity,
         expected="it can be imported and asked",
         actual=use.error,
-        cause="%s in the image fails by itself, whatever the node: %s" % (name, use.error),
+        cause="%s in the image fails by itself, whatever the node." % name,
         fix="Mend the image: what it says it lacks is not in it, or is of another version.",
         repair="manual",
     )

@@ -246,8 +246,8 @@ def _cuda_answer(way: str, answer: CudaInit, expected_gpus: t.Optional[int]) -> 
         cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
     return failed(
         way,
-        expected="cuInit 0, %s devices" % expected_gpus,
-        actual="cuInit %d %s, %s devices" % (answer.code, answer.error or "", answer.devices),
+        expected=tools.cuda_wanted(expected_gpus),
+        actual=tools.cuda_said(answer),
         cause=cause,
         fix=fix,
         repair=repair,

@@ -157,7 +157,7 @@ def _capabilities(image: t.Mapping[str, str]) -> t.Iterator[Finding]:
         cause = "The toolkit knows no capability %s, and refuses to start a container of the image by the nvidia "
         cause = cause % ", ".join(strange) + "runtime where nobody overrides the variable."
     else:
-        what = {"compute": "libcuda, so no CUDA", "utility": "nvidia-smi and NVML"}
+        what = {"compute": "libcuda (so no CUDA)", "utility": "nvidia-smi and NVML"}
         cause = (
             "By the nvidia runtime its containers are not given %s: the image does not ask for the capability %s."
             % (

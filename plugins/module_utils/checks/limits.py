@@ -24,6 +24,12 @@ PIDS_NEARLY = 90.0
 #: Percent of the periods in which it was stopped. A burst at its start is less.
 THROTTLED = 10.0
 
+#: runc writes all rules of a container anew then, and knows nothing of the GPUs that the old hook has added.
+_LIVE = (
+    "docker update %s %s does it while it runs, where it got its GPUs by CDI; one that got them by the old hook loses "
+    "them then (see container_runtime.behind_systemd)."
+)
+
 
 def limits(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
     """What it may have is enough to feed its GPUs."""
@@ -36,6 +42,12 @@ def limits(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
             )
         problems += [*_few_cpus(one), *_far_cpus(one, numa), *_small_shm(one), *_few_processes(one)]
     return all_passed(problems, _counted(evidence))
+
+
+def _more(one: ContainerLimits, *options: str) -> str:
+    """How it gets them: options that docker run and docker update share."""
+    words = " ".join(options)
+    return "Start it anew with %s. %s" % (words, _LIVE % (words, one.label.partition(" ")[0]))
 
 
 def _counted(evidence: Evidence) -> str:
@@ -51,7 +63,7 @@ def _few_cpus(one: ContainerLimits) -> t.Iterator[Finding]:
             expected="at least %d CPUs for %d GPUs" % (CPUS_PER_GPU * one.gpus, one.gpus),
             actual="%g CPUs" % min(allowed),
             cause="Container %s may use too few CPUs to keep its GPUs busy." % one.label,
-            fix="docker update --cpus=N --cpuset-cpus=LIST gives it more; so do these options of docker run.",
+            fix=_more(one, "--cpus=N", "--cpuset-cpus=LIST"),
             repair="manual",
         )
 
@@ -67,8 +79,7 @@ def _far_cpus(one: ContainerLimits, numa: t.Mapping[str, t.Tuple[int, ...]]) -> 
             actual="none of its %d CPUs" % len(one.cpuset),
             cause="Container %s runs on CPUs that are far from its GPUs: all data crosses the link between processors."
             % one.label,
-            fix="Start it on near ones: docker run --cpuset-cpus=%s; docker update changes a running one."
-            % _ranges(sorted(near)),
+            fix=_more(one, "--cpuset-cpus=%s" % _ranges(sorted(near))),
             repair="manual",
         )
 
@@ -105,7 +116,7 @@ def _few_processes(one: ContainerLimits) -> t.Iterator[Finding]:
             actual="%d of %d processes and threads" % (one.pids_now, one.pids),
             cause="Container %s has nearly all the processes and threads that it may have: the next cannot be started."
             % one.label,
-            fix="docker update --pids-limit=N gives it more.",
+            fix=_more(one, "--pids-limit=N"),
             repair="manual",
         )
 
@@ -125,10 +136,10 @@ def _throttled(one: ContainerLimits) -> t.Iterator[Finding]:
         yield failed(
             one.label,
             expected="less than %d %% of its periods" % THROTTLED,
-            actual="%.1f %%" % one.throttled,
+            actual="stopped in %.1f %% of them" % one.throttled,
             cause="Container %s is stopped again and again since it has used up its share of CPUs: its GPUs wait."
             % one.label,
-            fix="docker update --cpus=N gives it more, or start it without --cpus.",
+            fix=_more(one, "--cpus=N"),
             repair="manual",
         )
 
@@ -141,12 +152,14 @@ def _waits(one: ContainerLimits) -> t.Iterator[Finding]:
             yield failed(
                 one.label,
                 expected="less than %d %% of the last 5 minutes" % most,
-                actual="%.1f %%" % found,
+                actual="everything in it waited %.1f %%" % found,
                 cause=cause % one.label,
-                fix=fix,
+                fix=fix or _more(one, *_MEMORY),
                 repair="manual",
             )
 
+
+_MEMORY = ("--memory=SIZE", "--memory-swap=SIZE")
 
 _WAITS = (
     (
@@ -159,20 +172,20 @@ _WAITS = (
         "memory",
         MEMORY_FULL,
         "Container %s has too little memory, and spends its time on moving pages.",
-        "docker update --memory=SIZE --memory-swap=SIZE gives it more.",
+        "",
     ),
 )
 
 
 def _killed(one: ContainerLimits) -> t.Iterator[Finding]:
     if one.oom_kills:
-        allowed = "%.1f GiB" % (one.memory / 1073741824) if one.memory else "no limit of its own"
+        allowed = "its limit is %.1f GiB" % (one.memory / 1073741824) if one.memory else "no limit of its own"
         yield failed(
             one.label,
             expected="no process is killed for want of memory",
             actual="%d killed; %s" % (one.oom_kills, allowed),
             cause="The kernel has killed processes of container %s for want of memory: loader workers vanish, or a job "
             "stands still." % one.label,
-            fix="docker update --memory=SIZE --memory-swap=SIZE gives it more; or run fewer loader workers in it.",
+            fix="Run fewer loader workers in it, or give it more. %s" % _more(one, *_MEMORY),
             repair="manual",
         )

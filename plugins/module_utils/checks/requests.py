@@ -98,8 +98,8 @@ def _compare(desired: Desired, evidence: Evidence, request: Request, look: Conta
             cause, fix, repair = tools.explain_cuda(cuda.code, cuda.error)
         return failed(
             entity,
-            expected="cuInit 0, 1 device",
-            actual="cuInit %d %s, %s devices" % (cuda.code, cuda.error or "", cuda.devices),
+            expected=tools.cuda_wanted(1),
+            actual=tools.cuda_said(cuda),
             cause="With this GPU alone: %s" % cause,
             fix=fix,
             repair=repair,

@@ -171,11 +171,11 @@ def _explained(evidence: Evidence, shadow: Shadow, host: str) -> t.Tuple[str, st
             % (shadow.name, shadow.how),
             "Take the folder stubs off LD_LIBRARY_PATH and out of /etc/ld.so.conf.d in the image.",
         )
-    cause = "The image has a %s of its own, %s, and the linker takes it%s in place of the host's %s." % (
+    cause = "The image has a %s of its own, %s, and the linker takes it in place of the host's %s,%s." % (
         shadow.name,
         version,
-        shadow.how,
         host,
+        shadow.how,
     )
     if _CONDA.search(shadow.target):
         return (

@@ -48,7 +48,7 @@ def _described(load: HostLoad) -> str:
 
 def _not_read(reading: Reading[t.Any], what: str) -> t.Iterator[Finding]:
     if not reading.known:
-        yield unknown(reading.error or "", what, cause="The node may be slow for its %s: that is not known." % what)
+        yield unknown(reading.error or "", what, cause="Whether the node is slow for its %s is not known." % what)
 
 
 def _frequency(load: HostLoad) -> t.Iterator[Finding]:
@@ -61,8 +61,8 @@ def _frequency(load: HostLoad) -> t.Iterator[Finding]:
                 expected="performance, schedutil or ondemand",
                 actual="powersave with driver %s, for %d groups of CPUs" % (frequency.driver or "unknown", count),
                 cause="The CPUs are kept at their lowest frequency, so that they feed the GPUs slowly.",
-                fix="Run cpupower frequency-set --governor performance; to keep it over a reboot, "
-                "tuned-adm profile throughput-performance.",
+                fix="Run cpupower frequency-set --governor performance; to keep it over a reboot, install tuned and "
+                "run tuned-adm profile throughput-performance.",
                 repair="manual",
             )
         elif words == "powersave, power":
@@ -71,8 +71,9 @@ def _frequency(load: HostLoad) -> t.Iterator[Finding]:
                 expected="preference performance or balance_performance",
                 actual="preference power, for %d groups of CPUs" % count,
                 cause="The CPUs are told to save power rather than to be fast, so that they feed the GPUs slowly.",
-                fix="Write balance_performance into energy_performance_preference of every policy below "
-                "/sys/devices/system/cpu/cpufreq; to keep it over a reboot, tuned-adm profile throughput-performance.",
+                fix="As root: echo balance_performance | tee "
+                "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference; to keep it over a reboot, "
+                "install tuned and run tuned-adm profile throughput-performance.",
                 repair="manual",
             )
 
@@ -89,7 +90,7 @@ def _isolated(load: HostLoad) -> t.Iterator[Finding]:
         yield failed(
             "isolated CPUs",
             expected="less than half of the CPUs",
-            actual="%d of %d" % (len(online & isolated), len(online)),
+            actual="%d of %d CPUs" % (len(online & isolated), len(online)),
             cause="Most CPUs are isolated (isolcpus): all programs that are not pinned to them share the few others.",
             fix="Take isolcpus out of the kernel's command line, or pin the jobs: docker run --cpuset-cpus=LIST.",
             repair="manual",
@@ -151,8 +152,10 @@ def _memory(load: HostLoad) -> t.Iterator[Finding]:
             "memory",
             expected="less than %d %% of the time" % MEMORY_FULL,
             actual="everything waited %.1f %% of the last 5 minutes%s" % (found, _swap(load)),
-            cause="The node has too little memory for what runs on it, and spends its time on moving pages.",
-            fix="Run less on it, or set limits (docker run --memory); cat /proc/pressure/memory shows the state.",
+            cause="The node has too little memory for what runs on it, and spends its time on moving pages to disk and "
+            "back.",
+            fix="Run less on it, or set limits (docker run --memory). free -h shows memory and swap, docker stats "
+            "which container takes it.",
             repair="manual",
         )
 
@@ -175,7 +178,7 @@ def _queue(load: HostLoad) -> t.Optional[float]:
 def _cpu(load: HostLoad) -> t.Iterator[Finding]:
     found, queue = _long(load, "cpu", full=False), _queue(load)
     if found >= CPU_SOME and queue is not None and queue >= QUEUE:
-        yield _waits_for_cpus("%.1f %% of the last 5 minutes, %.1f tasks for each CPU" % (found, queue))
+        yield _waits_for_cpus("tasks waited %.1f %% of the last 5 minutes, %.1f tasks for each CPU" % (found, queue))
 
 
 def _waits_for_cpus(actual: str) -> Finding:
@@ -196,4 +199,4 @@ def _without_stalls(load: HostLoad) -> t.Iterator[Finding]:
     if queue is not None and queue >= QUEUE_ALONE:
         yield _waits_for_cpus("%.1f tasks for each CPU over 5 minutes" % queue)
     if load.times.value and load.times.value.iowait >= IOWAIT:
-        yield _waits_for_disks("CPUs were idle for it %.1f %% of the time since boot" % load.times.value.iowait)
+        yield _waits_for_disks("CPUs idled for disks %.1f %% of the time since boot" % load.times.value.iowait)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..model import CudaInit
 from .wanted import RELOAD, RUN_SITE
 
 
@@ -122,12 +123,13 @@ CUDA_ERRORS: t.Dict[int, t.Tuple[str, str, str]] = {
     ),
     46: (
         "The GPU is held by another process (compute mode) or is not usable.",
-        "End the process that holds it: nvidia-smi lists it.",
+        "End the process that holds it: nvidia-smi lists it. Where several shall share the GPU: nvidia-smi -c 0.",
         "manual",
     ),
     100: (
         "CUDA sees no device: its nodes are missing, CUDA_VISIBLE_DEVICES hides it, or MIG is on without an instance.",
-        "Check nvidia-smi -L; with MIG on create the instances or switch MIG off.",
+        "Run nvidia-smi -L. With MIG on, create the instances or switch MIG off; where the GPUs are listed, unset "
+        "CUDA_VISIBLE_DEVICES.",
         "manual",
     ),
     101: ("CUDA refuses the number of the device.", "Check nvidia-smi -L.", "manual"),
@@ -153,6 +155,19 @@ CUDA_ERRORS: t.Dict[int, t.Tuple[str, str, str]] = {
 def explain(words: str) -> t.Optional[Meaning]:
     """The meaning of a tool's words, or None where they say nothing that is known."""
     return next((meaning for meaning in TOOL_ERRORS if re.search(meaning.pattern, words, re.IGNORECASE)), None)
+
+
+def cuda_said(answer: CudaInit) -> str:
+    """What CUDA answered, in words. It counts devices only where it starts."""
+    if answer.code:
+        return "cuInit %d%s" % (answer.code, " " + answer.error if answer.error else "")
+    return cuda_wanted(answer.devices)
+
+
+def cuda_wanted(devices: t.Optional[int]) -> str:
+    if devices is None:
+        return "cuInit 0, devices not counted"
+    return "cuInit 0, %d device%s" % (devices, "" if devices == 1 else "s")
 
 
 def explain_cuda(code: int, name: t.Optional[str]) -> t.Tuple[str, str, str]:

@@ -106,5 +106,5 @@ CASES = (
     ),
     Case("host_driver.mig", "MIG was switched and waits for a reset", state(mig=GpuMode(False, True))),
     Case("host_driver.answers_agree", "the tools list two GPUs", other_gpu),
-    Case("host_driver.persistence", "the GPU falls asleep", state(persistence=False), ("slow_start",)),
+    Case("host_driver.persistence", "the GPU falls asleep", state(persistence=False), ("slow_start", "slow")),
 )

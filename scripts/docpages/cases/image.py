@@ -8,7 +8,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import CudaInit, Library, Reading, SELinux
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    CudaInit,
+    DriverFile,
+    Library,
+    Reading,
+    SELinux,
+)
 from ansible_collections.goldennode.gpu.scripts.docpages.case import (
     Case,
     Node,
@@ -39,12 +45,12 @@ APPARMOR = (
 HINTS = {"smi": says(PERMISSIONS, 4), "cuda": NO_DEVICE}
 
 
-def library(path: str, target: str) -> Node:
-    of = node()
-    look = of.evidence.containers["runtime"].value
-    assert look is not None
-    there = items(look.libraries, {"libcuda.so.1": Library("libcuda.so.1", path, target)})
-    return seen(of, libraries=Reading(there))
+def old_libraries() -> Node:
+    folder = "/usr/lib/x86_64-linux-gnu/"
+    names = ("libcuda.so.1", "libnvidia-ml.so.1")
+    there = {name: Library(name, folder + name, folder + name[:-1] + "580.126.09") for name in names}
+    files = tuple(DriverFile(one.path, one.target, True) for one in there.values())
+    return seen(node(), libraries=Reading(there), driver_files=Reading(files))
 
 
 def without_node(path: str) -> Node:
@@ -127,22 +133,26 @@ CASES = (
     Case("image.gpus", "the image hides nvidia-smi", hidden, ("smi_not_found",)),
     Case(
         "image.libraries",
-        "the image's cuda-compat is found before the host's libcuda",
-        lambda: library("/usr/local/cuda-13.0/compat/libcuda.so.1", "/usr/local/cuda-13.0/compat/libcuda.so.590.48.01"),
-        ("driver_cuda_fit", "cuda_unavailable"),
-        ("Error 804: forward compatibility was attempted on non supported HW",),
-    ),
-    Case(
-        "image.libraries",
-        "the image brings a libcuda of its own",
-        lambda: library("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.570.86.15"),
+        "the libraries that were given in are of the driver before",
+        old_libraries,
         ("driver_cuda_fit", "cuda_unavailable", "nvml_mismatch"),
     ),
     Case(
         "image.libraries",
         "the driver's libraries were not given in",
-        in_container(libraries=Reading({})),
+        in_container(libraries=Reading({}), driver_files=Reading(())),
         ("nvml_not_found", "cuda_unavailable", "no_gpu_inside"),
+    ),
+    Case(
+        "image.libraries",
+        "the linker does not find what was given in",
+        in_container(libraries=Reading({})),
+        ("nvml_not_found", "cuda_unavailable"),
+    ),
+    Case(
+        "image.libraries",
+        "the image has no ldconfig",
+        in_container(libraries=Reading.unknown("sh: ldconfig: not found"), ldconfig=Reading(None)),
     ),
     Case(
         "image.device_nodes",

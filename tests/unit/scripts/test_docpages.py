@@ -102,7 +102,9 @@ def test_every_symptom_has_its_causes_as_soon_as_their_checks_are_there(key):
         *("GPU access blocked by the operating system", "The container starts, and has no GPU", "works as root only"),
         *("stopped after an upgrade", "The wrong GPU", "could not select device driver", "Operation not permitted"),
         *("CUDA driver version is insufficient", "unsatisfied condition: cuda>=", "Error 803", "Error 804"),
-        *("No devices were found", "couldn't communicate with the NVIDIA driver"),
+        *("No devices were found", "couldn't communicate with the NVIDIA driver", "Torch not compiled with CUDA"),
+        *("no kernel image is available", "killed by signal: Bus error", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+        *("It is slow", "NUMA node", "governor", "swap", "/dev/shm"),
     ],
 )
 def test_the_symptoms_that_people_look_for_are_on_the_page(made, words):

@@ -238,3 +238,17 @@ def test_evidence_of_a_healthy_node_is_no_business_of_masks() -> None:
     node = healthy.evidence()
     assert verdict.run(healthy.desired(), node, 1).first_broken is None
     assert inferred_verdict.judge(node, 1, "img:1").first_broken is None
+
+
+def test_a_name_of_the_host_is_masked_inside_the_names_of_volumes_and_mounts_too() -> None:
+    host = "gpu17"
+    capture = {**broken.capture("well"), "host": host}
+    capture["files"]["/proc/self/mountinfo"] += "99 1 0:9 / /srv/data-%s rw - nfs4 filer:/%s-scratch rw\n" % (
+        host,
+        host,
+    )
+    text = json.dumps(masking.mask(capture))
+    assert host not in text
+    assert "/srv/data-host-1" in text
+    assert "filer:/host-1-scratch" in text
+    assert "%sx" % host in json.dumps(masking.mask({**capture, "files": {"/x": "%sx" % host}}))

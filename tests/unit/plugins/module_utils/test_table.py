@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import table
+from ansible_collections.goldennode.gpu.plugins.module_utils.checks.registry import CHECKS
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Finding
 from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row, render
 
 GOLDEN = Row("canary1", "golden", 8, 8, "580.159.03", "1.20.0", "26.1.4")
@@ -55,6 +60,29 @@ def test_at_160_columns_the_explanation_is_a_column():
     )
     assert lines[4].startswith(" " * lines[0].index("FIRST"))
     assert lines[-1] == "1 of 3 nodes are golden."
+
+
+PAGE = "docs/checks/container_runtime.daemon_current.md"
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_the_page_stands_at_the_end_and_in_one_piece(width):
+    """So that it can be copied: where the explanation is a narrow column, the line is rather too long."""
+    row = dataclasses.replace(BROKEN, page=PAGE)
+    assert row.explanation.endswith("golden_allow_reboot=true. See %s." % PAGE)
+    assert " %s." % PAGE in render([row], width, plain)
+
+
+def test_the_narrowest_column_has_room_for_every_page():
+    assert max(len("%s." % Finding(id=check.id, layer="", status="fail").page) for check in CHECKS) <= table._READABLE
+
+
+def test_at_100_columns_the_page_is_the_end_of_a_sentence():
+    row = dataclasses.replace(BROKEN, page="docs/checks/host_driver.loaded.md")
+    assert render([row], 100, plain).splitlines()[3:5] == [
+        "    host_driver: The loaded driver is 580.126.09 and the libraries are 580.159.03. Reboot the node,",
+        "    or run site.yml with golden_allow_reboot=true. See docs/checks/host_driver.loaded.md.",
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 60, 79, 80, 100, 120, 160, 250])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Finding
 from ansible_collections.goldennode.gpu.plugins.module_utils.table import Row
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import pool
 
@@ -51,9 +52,13 @@ def test_the_first_broken_layer_with_its_fix():
         finding("image", status="skip"),
     ]
     found = row(look(first_broken="host_driver", findings=findings))
-    assert found == Row(
-        "node1", "not golden", layer="host_driver", reason="nvidia-smi gave no answer", fix="Reboot", **SHOWN
-    )
+    said = {"layer": "host_driver", "reason": "nvidia-smi gave no answer", "fix": "Reboot"}
+    assert found == Row("node1", "not golden", **said, page=Finding(**findings[2]).page, **SHOWN)
+    assert found.page.startswith("docs/checks/host_driver")
+
+
+def test_a_look_without_a_reason_leads_to_no_page():
+    assert row(look()) == Row("node1", "not golden", reason="The look gave no reason", **SHOWN)
 
 
 def test_a_node_that_verifies_without_a_mark():

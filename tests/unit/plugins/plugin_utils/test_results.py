@@ -89,9 +89,12 @@ def test_a_node_of_a_file_as_a_row_of_the_table() -> None:
     kinds = reports.kinds()
     assert results.row("a", kinds["golden"]) == Row("a", "golden", 1, 1, healthy.DRIVER, "1.20.0", "26.1.4")
     broken = results.row("b", kinds["driver"])
+    assert broken.page == "docs/checks/host_driver.loaded.md"
     assert (broken.layer, broken.fix) == ("host_driver", "Run site.yml on this node. It loads the module.")
     assert broken.reason.startswith("The nvidia module is on disk and not loaded.")
     assert results.row("c", kinds["none"]).reason == "The run ended before this host's turn"
+    without = ("golden", "none", "unproven", "unmarked", "unreachable", "failed")
+    assert {results.row(name, kinds[name]).page for name in without} == {""}
     assert results.row("d", kinds["unproven"]).reason.startswith("Not proven: packages.kept: ")
     assert results.row("e", kinds["unmarked"]).reason == results.UNMARKED
 

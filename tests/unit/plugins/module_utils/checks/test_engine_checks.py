@@ -80,7 +80,12 @@ def test_a_podman_of_which_nobody_knows_is_not_blamed() -> None:
 
 
 def test_a_podman_before_cdi() -> None:
-    assert only(engine("podman", version="3.4.4")).fix.endswith("Podman reads CDI from 4.1 on.")
+    """It knows no CDI device by any name, so it says something else than a Podman that cannot read the file."""
+    finding = only(engine("podman", version="3.4.4"))
+    assert finding.cause == (
+        "Podman 3.4.4 is from before CDI: it takes nvidia.com/gpu=all for a path, and says that there is no such file."
+    )
+    assert finding.fix.endswith("Podman reads CDI from 4.1 on.")
 
 
 @pytest.mark.parametrize("name", ["podman", "crio"])
@@ -141,7 +146,11 @@ def test_containerds_part_for_kubernetes_is_switched_off() -> None:
 
 @pytest.mark.parametrize(("version", "status"), [("1.22.5", "fail"), ("1.23.0", "pass"), ("1.30.4", "pass")])
 def test_crio(version: str, status: str) -> None:
-    assert only(engine("crio", version=version)).status == status
+    finding = only(engine("crio", version=version))
+    assert finding.status == status
+    if status == "fail":
+        assert finding.cause.startswith("CRI-O can give no GPU to a container")
+        assert finding.fix == "Run nvidia-ctk runtime configure --runtime=crio, then systemctl restart crio."
 
 
 def test_settings_that_cannot_be_read_are_said_and_the_others_are_judged() -> None:

@@ -118,7 +118,11 @@ def test_code_for_a_card(architectures: t.Tuple[str, ...], capability: str, runs
 
 
 @pytest.mark.parametrize(
-    ("capability", "words"), [("12.0", "It is older than the card."), ("7.0", "It is too new for the card.")]
+    ("capability", "words"),
+    [
+        ("12.0", "since the build is older than the card: programs fail"),
+        ("7.0", "since the build is too new for the card: programs fail"),
+    ],
 )
 def test_no_code_for_this_card(capability: str, words: str) -> None:
     use = dataclasses.replace(GOOD, architectures=("sm_80", "sm_90"), capabilities=(capability,))

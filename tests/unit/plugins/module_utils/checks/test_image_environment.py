@@ -122,8 +122,8 @@ def test_an_image_that_asks_for_no_gpu(value: str) -> None:
     ("value", "words"),
     [
         ("compute", "not given nvidia-smi and NVML: the image does not ask for the capability utility"),
-        ("utility", "not given libcuda, so no CUDA"),
-        ("graphics,video", "not given libcuda, so no CUDA nor nvidia-smi and NVML"),
+        ("utility", "not given libcuda (so no CUDA)"),
+        ("graphics,video", "not given libcuda (so no CUDA) nor nvidia-smi and NVML"),
         ("compute,utility,profile", "The toolkit knows no capability profile, and refuses to start a container"),
     ],
 )

@@ -132,7 +132,11 @@ def test_cuda_compat_that_is_older_than_the_driver(wanted: Desired) -> None:
             "/opt/conda/lib/libcuda.so.470.57.02",
             "The image has a libcuda.so.1 of its own, 470.57.02",
         ),
-        (USR + "libcuda.so.1", USR + "libcuda.so.595.71.05", "in place of the host's 580.159.03."),
+        (
+            USR + "libcuda.so.1",
+            USR + "libcuda.so.595.71.05",
+            "in place of the host's 580.159.03, by the linker's cache.",
+        ),
         ("/usr/lib/libcuda.so.1", "/usr/lib/libcuda.so.1", "of a version that its name does not tell"),
         (
             "/usr/local/cuda/lib64/stubs/libcuda.so.1",
@@ -176,7 +180,7 @@ def test_what_a_program_finds_by_a_path_of_its_own() -> None:
         driver_files=Reading((*HOST_FILES, own)),
         cuda=Reading(CudaInit(803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", None, own.target)),
     )
-    assert "takes it by a library path of the program's own" in only(evidence).cause
+    assert "in place of the host's 580.159.03, by a library path of the program's own" in only(evidence).cause
 
 
 def test_cuda_compat_that_the_toolkit_puts_first() -> None:

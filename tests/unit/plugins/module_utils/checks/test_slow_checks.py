@@ -169,7 +169,7 @@ def test_where_the_kernel_does_not_count_waiting_the_load_is_asked() -> None:
 def test_waiting_that_cannot_be_read_is_unknown() -> None:
     load = HostLoad(**{**healthy.load().__dict__, "stalls": Reading.unknown("it could not be read")})
     (finding,) = findings("hardware.pressure", healthy.known(NODE, load=load))
-    assert (finding.status, finding.cause) == ("unknown", "The node may be slow for its pressure: that is not known.")
+    assert (finding.status, finding.cause) == ("unknown", "Whether the node is slow for its pressure is not known.")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,11 @@ def test_cpus_far_from_the_gpu(cpuset: t.Tuple[int, ...], gpu_numa: t.Tuple[int,
     assert finding.status == status
     if status == "fail":
         assert finding.expected == "CPUs of NUMA node 1"
-        assert "docker run --cpuset-cpus=4-7;" in finding.fix
+        assert finding.fix == (
+            "Start it anew with --cpuset-cpus=4-7. docker update --cpuset-cpus=4-7 job does it while it runs, where it "
+            "got its GPUs by CDI; one that got them by the old hook loses them then (see "
+            "container_runtime.behind_systemd)."
+        )
 
 
 @pytest.mark.parametrize(("shm", "status"), [(64 << 20, "fail"), ((64 << 20) + 1, "pass"), (None, "pass")])
