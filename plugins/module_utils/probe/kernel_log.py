@@ -23,7 +23,7 @@ _LINES = 20000
 #: What the parser looks for. In small letters, by which journalctl takes capitals for the same.
 _WORDS = "nvrm|nvidia|nouveau|nova[-_]|unsigned module|unavailable key|trusted key|key was rejected"
 
-#: A journal of months is searched from its end; what is not found by then is not worth keeping a look.
+#: A journal of months takes long to search, and a look is not to wait for it.
 _SEARCH_SECONDS = 5.0
 
 #: Stands among the first lines of every boot.
@@ -41,7 +41,8 @@ def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:
     lines = ring.stdout.splitlines()
     if any(_BEGINS in line for line in lines[:_FIRST_LINES]):
         return text.parse(ring.stdout)
-    found = host.run([*_JOURNAL, "--lines=%d" % _LINES, "--grep=%s" % _WORDS], timeout=_SEARCH_SECONDS)
+    # Without --lines, by which a search would give the newest line first.
+    found = host.run([*_JOURNAL, "--grep=%s" % _WORDS], timeout=_SEARCH_SECONDS)
     # It may be without a search, without kernel messages, or slow: then what the kernel has itself is all there is.
     return text.parse("\n".join(_together(found.stdout.splitlines() if found.rc == 0 else [], lines)))
 
