@@ -49,6 +49,6 @@ def kernel_log(host: Host) -> Reading[t.Tuple[str, ...]]:
 
 def _together(journal: t.Sequence[str], ring: t.Sequence[str]) -> t.List[str]:
     """The journal's, and what the kernel said after the last line that the journal has too."""
-    known = {text.bare(line) for line in journal}
+    known = {text.bare(line) for line in journal} - {""}
     shared = [at for at, line in enumerate(ring) if text.bare(line) in known]
     return [*journal, *ring[shared[-1] + 1 if shared else 0 :]]
