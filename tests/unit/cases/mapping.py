@@ -17,7 +17,8 @@ import typing as t
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import PciDevice
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import initramfs as content
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import secure_boot
-from ansible_collections.goldennode.gpu.tests.unit.cases.machine import BOOTED, FOLDER, Machine
+from ansible_collections.goldennode.gpu.tests.unit.cases.container import FOLDER
+from ansible_collections.goldennode.gpu.tests.unit.cases.machine import BOOTED, Machine
 
 Input = t.Mapping[str, t.Any]
 Put = t.Callable[[Machine, t.Any, Input], None]
@@ -57,7 +58,7 @@ def kernel_without_headers(machine: Machine, words: str, case: Input) -> None:
 
 
 def boot_time(machine: Machine, moment: str, case: Input) -> None:
-    machine.write("/proc/stat", "btime %d\n" % _seconds(moment))
+    machine.booted(_seconds(moment))
 
 
 def cards(machine: Machine, words: t.Sequence[str], case: Input) -> None:
@@ -429,6 +430,7 @@ def verify(machine: Machine, text: str, case: Input) -> None:
 def image_ld_library_path(machine: Machine, text: str, case: Input) -> None:
     """The first directory of it has a libcuda of the image's own."""
     library = text.split(":")[0] + "/libcuda.so.530.30.02"
+    machine.image_sets(LD_LIBRARY_PATH=text)
     for one in machine.containers.values():
         one.libcuda, one.cuda = library, {**one.cuda, "library": library}
 
