@@ -41,6 +41,7 @@ _HOST: t.Tuple[t.Tuple[str, t.Tuple[t.Any, ...]], ...] = (
     ("dkms status", ("dkms", "status")),
     ("dmesg", ("dmesg",)),
     ("journal of the kernel", ("journalctl", r"--boot", r"--dmesg", *_UNTIL_NOW[1:])),
+    ("search in the journal of the kernel", ("journalctl", r"--boot", r"--dmesg", *_UNTIL_NOW[1:-1], r"--grep=[^/]+")),
     ("journal of {1}", ("journalctl", r"--unit=(nvidia-fabricmanager\.service|docker\.service)", *_UNTIL_NOW)),
     ("modinfo {2} {3}", ("modinfo", "-k", _NAME, _NAME)),
     ("modprobe {2}", ("modprobe", "--set-version", _NAME, "--show-depends", "nvidia")),
