@@ -130,15 +130,7 @@ def engines_of(text: str) -> Reading[t.Any]:
     if plain.value is None:
         return plain
     every = (engine_settings.containerd, engine_settings.crio, engine_settings.podman)
-    return Reading(
-        [engine_settings.imports(plain.value), *(parse(bare, [plain.value, plain.value]) for parse in every)]
-    )
-
-
-def states_of(said: str, number: t.Optional[int]) -> Reading[t.Any]:
-    """Lines of any object, also where no head of NVML's child stands before them."""
-    events = gpu_state.clock_events(-1 if number is None else number)
-    return Reading((gpu_state.states(json_lines.objects(said)), events))
+    return Reading([parse(bare, [plain.value, plain.value]) for parse in every])
 
 
 def state_lines(said: str) -> t.List[t.Dict[str, t.Any]]:
@@ -187,7 +179,6 @@ PARSERS: t.Dict[str, Parser] = {
     "image_environment": lambda s, rc: image_environment.parse(s, s, rc),
     "initramfs": lambda s, rc: initramfs.parse(s, s, rc),
     "kernel_log": lambda s, rc: kernel_log.parse(s),
-    "gpu_state": states_of,
     "groups": lambda s, rc: groups.parse(s),
     "grub": lambda s, rc: grub_default(s, s[:60]),
     "toolkit_config": lambda s, rc: toolkit_config.parse(s.encode("utf-8", "replace"), "config.toml"),
@@ -235,7 +226,6 @@ PARSERS: t.Dict[str, Parser] = {
     "modprobe_d": lambda s, rc: Reading(tuple(modprobe_d.parse("/etc/modprobe.d/x.conf", s))),
     "mokutil.variable": lambda s, rc: Reading(mokutil.variable(raw(s)[:6])),
     "own_holds": lambda s, rc: Reading(own_holds.parse(s)),
-    "pcie": lambda s, rc: Reading((pcie.generation(s), pcie.lanes(s))),
     "pci": lambda s, rc: Reading(pci.is_vgpu(raw(s)[: rc or 300])),
     "text": lambda s, rc: small(s),
 }
