@@ -205,7 +205,7 @@ PARSERS: t.Dict[str, Parser] = {
     "engine_kept": lambda s, rc: engine_kept.kept(Reading(s.encode("utf-8", "replace")), "/etc/crio/crio.conf"),
     "engine_settings.version": lambda s, rc: Reading((engine_settings.version(s), engine_settings.is_hook(s))),
     "engine_settings.imports": lambda s, rc: Reading(engine_settings.imports({"imports": s.split()})),
-    "gpu_state": lambda s, rc: Reading([gpu_state.states(state_lines(s)), gpu_state.clock_events(len(s))]),
+    "gpu_state.clock_events": lambda s, rc: Reading([gpu_state.states(state_lines(s)), gpu_state.clock_events(len(s))]),
     "pcie": lambda s, rc: Reading([pcie.generation(s), pcie.lanes(s)]),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
     "apt_errors": lambda s, rc: Reading((apt_errors.explain(s), apt_errors.repositories(s), apt_errors.reason(s))),
