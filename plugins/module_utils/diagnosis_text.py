@@ -49,7 +49,8 @@ def render(case: Case, width: int, paint: Paint) -> str:
         lines += _block("NOT JUDGED", "%s, since %s is broken" % (", ".join(blocked), case.verdict.first_broken), width)
     for finding in diagnosis.informational(case):
         fix = " %s" % finding.fix if finding.fix else ""
-        lines += _block("NOT PROVEN", "%s%s (%s)" % (finding.words, fix, finding.id), width)
+        title = "ADVICE" if diagnosis.is_advice(finding) else "NOT PROVEN"
+        lines += _block(title, "%s%s (%s)" % (finding.words, fix, finding.id), width)
     for why in diagnosis.left_out(case):
         lines += _block("LEFT OUT", why, width)
     return "\n".join(lines)

@@ -124,6 +124,14 @@ def test_informational_findings_and_reasons_are_told():
     assert "(packages.kept)" in shown(one)
 
 
+@pytest.mark.parametrize(("status", "title"), [("fail", "ADVICE"), ("unknown", "NOT PROVEN")])
+def test_what_could_be_better_is_no_gap_in_the_proof_and_what_is_not_known_is_one(status, title):
+    slow = Finding("hardware.pressure", "hardware", status, actual="92 %", cause="Tasks wait.", required=False)
+    one = Case("x", verdict.conclude((slow,)))
+    assert "  %s  Tasks wait." % title.ljust(10) in shown(one)
+    assert bool(one.verdict.not_proven) == (title == "NOT PROVEN")
+
+
 def test_the_plain_result_has_what_a_report_needs():
     found = diagnosis.plain(OLD)
     assert set(found) == {
