@@ -88,7 +88,8 @@ class _Preparation:
         settings, problems = role_variables.read(task_vars, self._value_of)
         self.problems += problems
         self.problems += rendering.setting_problems(settings)
-        today = datetime.date.today()
+        # In UTC, as the day of a look is: controller, node and agent let a waiver end at the same moment.
+        today = datetime.datetime.now(datetime.timezone.utc).date()
         self.problems += waivers.problems(settings["golden"].get(waivers.VARIABLE, ()), today)
         bundle = self._bundle(settings["bundle"].get("bundle_file"), task_vars)
         if bundle is None:

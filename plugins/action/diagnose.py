@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import pathlib
 import typing as t
 
@@ -46,19 +47,22 @@ class ActionModule(ActionBase):
             required_one_of=[["hosts", "capture"]],
         )
         given = plain(arguments)
+        troubles = _Troubles()
         try:
             found = self._cases(given, task_vars or {})
-            good = _known_good(given["compare"], found) if given["compare"] else None
-            saved = _saved(given["capture_to"], found) if given["capture_to"] else {}
         except captures.CaptureError as error:
             raise AnsibleActionFail(str(error)) from error
+        # The looks may have taken minutes: what was found is told and kept first, whatever else is wrong.
+        good = troubles.of(_known_good, given["compare"], found) if given["compare"] else None
         differing = _differing(given["compare"], good, found) if good is not None else {}
+        saved = _saved(given["capture_to"], found, troubles) if given["capture_to"] else {}
         self._show(found, differing, given["compare"] or "", saved)
         nodes = {case.node: diagnosis.plain(case) for case in found}
         for name, differences in differing.items():
             nodes[name]["differences"] = [one._asdict() for one in differences]
         if given["result"]:
-            _write(given["result"], nodes)
+            troubles.of(_write, given["result"], nodes)
+        troubles.end()
         broken = [case for case in found if not (case.golden or case.works)]
         messages = {case.node: diagnosis.message(case) for case in found}
         result.update(
@@ -86,6 +90,26 @@ class ActionModule(ActionBase):
             parts.append(text)
         parts.append(diagnosis_text.total(found, terminal.paint))
         self._display.display("\n%s\n" % "\n\n".join(parts))
+
+
+class _Troubles:
+    """What went wrong on the side, kept until the nodes are told of."""
+
+    def __init__(self) -> None:
+        self._said: t.Dict[str, None] = {}
+
+    def of(self, function: t.Callable[..., t.Any], *arguments: t.Any) -> t.Any:
+        """What the function gives; None where it says what is wrong, which is said at the end, and once."""
+        try:
+            return function(*arguments)
+        except (captures.CaptureError, AnsibleActionFail) as error:
+            self._said.setdefault(str(error))
+            return None
+
+    def end(self) -> None:
+        """:raises AnsibleActionFail: when anything went wrong"""
+        if self._said:
+            raise AnsibleActionFail("\n".join(self._said))
 
 
 def _case(host: str, variables: Plain, lost: bool) -> Case:
@@ -119,7 +143,7 @@ def _known_good(name: str, found: t.Sequence[Case]) -> Evidence:
         return here.evidence
     if here is not None:
         raise AnsibleActionFail("goldennode_compare=%s cannot be compared with: %s" % (name, here.error))
-    if not pathlib.Path(name).expanduser().exists():
+    if not os.path.exists(os.path.expanduser(name)):
         raise AnsibleActionFail(
             "goldennode_compare=%s is neither a host of this run (%s) nor a file. Add the host to -l, or name a capture"
             " of it" % (name, ", ".join(case.node for case in found[:10]))
@@ -132,10 +156,13 @@ def _differing(name: str, good: Evidence, found: t.Sequence[Case]) -> Difference
     return {case.node: compare.differences(case.evidence, good) for case in others}
 
 
-def _saved(folder: str, found: t.Sequence[Case]) -> t.Dict[str, str]:
-    return {
-        case.node: captures.save(folder, case.node, dict(case.capture)) for case in found if case.capture is not None
+def _saved(folder: str, found: t.Sequence[Case], troubles: _Troubles) -> t.Dict[str, str]:
+    kept = {
+        case.node: troubles.of(captures.save, folder, case.node, dict(case.capture))
+        for case in found
+        if case.capture is not None
     }
+    return {node: path for node, path in kept.items() if path is not None}
 
 
 def _write(path: str, nodes: t.Dict[str, t.Any]) -> None:
@@ -143,7 +170,7 @@ def _write(path: str, nodes: t.Dict[str, t.Any]) -> None:
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     text = json.dumps({"schema": SCHEMA, "generated_at": now, "collection": VERSION, "nodes": nodes}, indent=1)
     try:
-        whole_file.write(pathlib.Path(path).expanduser(), (text + "\n").encode("utf-8"))
+        whole_file.write(pathlib.Path(os.path.expanduser(path)), (text + "\n").encode("utf-8"))
     except OSError as error:
         raise AnsibleActionFail(
             "goldennode_result=%s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)

@@ -9,6 +9,7 @@ It also writes what it knows to files: a page for people, JSON for machines, JUn
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import pathlib
 import typing as t
@@ -73,11 +74,12 @@ class ActionModule(ActionBase):
         for name, one in found["nodes"].items():
             nodes[name]["findings"] = pool.not_passed({"verdict": one})
         result.update(changed=False, nodes=nodes)
-        if arguments["path"]:
-            _write("path", arguments["path"], (json.dumps({"nodes": nodes}, indent=1) + "\n").encode("utf-8"))
-        for name, made in _FORMATS.items():
-            if arguments[name]:
-                _write(name, arguments[name], made(found))
+        made: t.Dict[str, t.Callable[[], bytes]] = {"path": lambda: _table_file(nodes)}
+        made.update({name: functools.partial(form, found) for name, form in _FORMATS.items()})
+        # One that cannot be written keeps no other from being there.
+        troubles = [_write(name, arguments[name], make()) for name, make in made.items() if arguments[name]]
+        if any(troubles):
+            raise AnsibleActionFail("\n".join(filter(None, troubles)))
         return result
 
     def _known(
@@ -116,13 +118,18 @@ def _read(path: str) -> results.Plain:
         raise AnsibleActionFail("results: %s" % error) from None  # said whole; Ansible would say the cause again
 
 
-def _write(option: str, path: str, content: bytes) -> None:
+def _table_file(nodes: t.Mapping[str, t.Any]) -> bytes:
+    return (json.dumps({"nodes": nodes}, indent=1) + "\n").encode("utf-8")
+
+
+def _write(option: str, path: str, content: bytes) -> str:
+    """Why the file could not be written; "" where it was."""
     try:
         whole_file.write(pathlib.Path(path), content)
     except OSError as error:
-        raise AnsibleActionFail(
-            "%s: %s cannot be written: %s. Name a file in a folder that is yours" % (option, path, error.strerror)
-        ) from None
+        words = "%s: %s cannot be written: %s. Name a file in a folder that is yours"
+        return words % (option, path, error.strerror)
+    return ""
 
 
 def _node(row: Row) -> t.Dict[str, t.Any]:

@@ -13,6 +13,7 @@ from .checks.registry import CHECKS
 from .checks.wanted import RUN_SITE
 from .inferred_verdict import NO_BUNDLE
 from .model import LAYERS, Evidence, Finding, Verdict, to_plain
+from .printable import printable
 from .summary import table
 
 #: The words of a verdict. ``works``: every link is proven, and the node is not marked, or nobody has said what it shall
@@ -173,13 +174,12 @@ def plain(case: Case) -> t.Dict[str, t.Any]:
 
 def message(case: Case) -> str:
     """The node in a sentence or two, for the end of a run."""
-    words = "%s: %s" % (case.node, case.said)
+    said, todo, first = "%s: %s" % (case.node, case.said), action(case).text, case.first
     if case.verdict is None:
-        return "%s. %s. %s" % (words, case.error.rstrip("."), action(case).text)
-    first = case.first
-    if first is None:
-        return "%s. %s" % (words, action(case).text)
-    return "%s, %s. %s %s" % (words, first.layer, first.words, action(case).text)
+        said += ". " + case.error
+    elif first is not None:
+        said += ", %s. %s" % (first.layer, first.words)
+    return printable("%s. %s" % (said.rstrip("."), todo))
 
 
 def raw(case: Case) -> t.List[behind.Source]:

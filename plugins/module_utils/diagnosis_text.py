@@ -11,7 +11,8 @@ import typing as t
 from . import diagnosis
 from .compare import Difference
 from .diagnosis import Case
-from .model import LAYERS
+from .model import LAYERS, Finding
+from .printable import one_line, printable
 from .summary import table
 from .table import Paint
 
@@ -34,10 +35,9 @@ def render(case: Case, width: int, paint: Paint) -> str:
         lines += _block("AGAINST", _ITSELF, width)
     first = case.first
     if first is not None:
-        lines += _block("CAUSE", "%s%s (%s)" % (_about(first.entity, first.words), first.words, first.id), width)
+        lines += _block("CAUSE", _told(first), width)
         for other in case.others[:3]:
-            words = other.words
-            lines += _block("AND", "%s%s (%s)" % (_about(other.entity, words), words, other.id), width)
+            lines += _block("AND", _told(other), width)
         if len(case.others) > 3:
             lines += _block("AND", "%d more findings of this layer" % (len(case.others) - 3), width)
     lines += _block("NEXT", diagnosis.action(case).text, width)
@@ -48,9 +48,8 @@ def render(case: Case, width: int, paint: Paint) -> str:
     if blocked:
         lines += _block("NOT JUDGED", "%s, since %s is broken" % (", ".join(blocked), case.verdict.first_broken), width)
     for finding in diagnosis.informational(case):
-        fix = " %s" % finding.fix if finding.fix else ""
         title = "ADVICE" if diagnosis.is_advice(finding) else "NOT PROVEN"
-        lines += _block(title, "%s%s (%s)" % (finding.words, fix, finding.id), width)
+        lines += _block(title, _told(finding, " %s" % finding.fix if finding.fix else ""), width)
     for why in diagnosis.left_out(case):
         lines += _block("LEFT OUT", why, width)
     return "\n".join(lines)
@@ -95,7 +94,7 @@ def _head(case: Case, paint: Paint) -> str:
     expected = "" if case.expected_gpus is None else "/%d" % case.expected_gpus
     told = ["%s%s GPUs" % (gpus, expected)] + ["%s %s" % pair for pair in shown.items()]
     rest = "   (%s)" % ", ".join(told) if case.verdict else ""
-    return _ascii("%s   " % case.node) + paint(word, "good" if good else "bad") + _ascii(rest)
+    return _ascii("%s   " % one_line(case.node)) + paint(word, "good" if good else "bad") + _ascii(rest)
 
 
 def _layer(case: Case, layer: str, width: int, paint: Paint) -> t.List[str]:
@@ -108,8 +107,10 @@ def _layer(case: Case, layer: str, width: int, paint: Paint) -> t.List[str]:
     return [line.replace(mark, paint(mark, _COLOURS[status]), 1).rstrip() if status in _COLOURS else line.rstrip()]
 
 
-def _about(entity: str, words: str) -> str:
-    return "" if not entity or entity in words else "%s: " % entity
+def _told(finding: Finding, more: str = "") -> str:
+    """A finding in words, with what it is about where they do not say it."""
+    words, entity = finding.words, finding.entity
+    return "%s%s%s (%s)" % ("" if not entity or entity in words else "%s: " % entity, words, more, finding.id)
 
 
 def _block(title: str, text: str, width: int) -> t.List[str]:
@@ -136,4 +137,4 @@ def _wrapped(text: str, width: int, indent: str, more: str = "  ") -> t.List[str
 
 def _ascii(text: str) -> str:
     """What a terminal of any kind can show, on one line or more."""
-    return text.encode("ascii", "backslashreplace").decode("ascii")
+    return printable(text).encode("ascii", "backslashreplace").decode("ascii")

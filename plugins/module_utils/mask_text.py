@@ -17,16 +17,20 @@ from .parse.text import without_users
 #: In the name of a setting whose value is nobody's business.
 _WORDS = (
     r"(?:token|passw(?:or)?d|passphrase|secret|credential|authorization|x-registry-auth"
-    r"|(?:api|access|private|signing|encryption)[-_. ]?key|(?<![A-Za-z])auth(?![A-Za-z]))"
+    r"|(?:api|access|private|signing|encryption|account|client|consumer|shared)[-_. ]?key|shared[-_. ]?access"
+    r"|passcode|(?<![A-Za-z])(?:auth|pass|pwd|psk|creds|cookie)(?![A-Za-z])"
+    r"|(?-i:(?<=[A-Z0-9])_KEY(?![A-Za-z])))"
 )
-_NAME = r"[\w.-]*%s[\w.-]*" % _WORDS
-_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
+#: Its end is bounded, and where it is sought it starts where a word does: a file may be one endless word.
+_NAME = r"[\w.-]*%s[\w.-]{0,64}" % _WORDS
+_SECRET_WORD = re.compile(_WORDS, re.IGNORECASE)
+_ONE_NAME = re.compile(r"[\w. -]+")
 #: Settings that sound like it: names of plugins and of public things.
 _NO_SECRETS = ("authorization-plugins", "x509_certificate", "signing_key", "signing_serial", "sig_key")
 
 #: A setting as shells, TOML, INI files and command lines write it. After a blank the value is the rest of the line.
 _SETTING = re.compile(
-    r"""(?P<name>["']?%s["']?[ \t]*[=:][ \t]*|(?<![^\s"'\[,])--?%s[ ]+)"""
+    r"""(?P<name>["']?(?<![\w.-])%s["']?[ \t]*[=:][ \t]*|(?<![^\s"'\[,])--?%s[ ]+)"""
     r"""(?P<value>\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
     r"""|["'][^\n]*|(?<=[ \t])[^\n]+|[^\s"']+)""" % (_NAME, _NAME),
     re.IGNORECASE | re.DOTALL,
@@ -36,8 +40,23 @@ _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(?:
 #: Tokens that tell by themselves what they are: of forges, clouds, hubs and NVIDIA's registry; JSON web tokens.
 _KNOWN_TOKENS = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}|nvapi-[\w-]{16,}"
-    r"|hf_[A-Za-z0-9]{20,}|xox[abpr]-[\w-]{10,}|dckr_pat_[\w-]{16,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*)"
+    r"|hf_[A-Za-z0-9]{20,}|xox[abpr]-[\w-]{10,}|dckr_pat_[\w-]{16,}|sk-[\w-]{20,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
+    r"|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{30,}|glrt-[\w-]{16,}|glc_[\w+/=-]{20,}|eyJ[\w-]{8,4096}\.eyJ[\w-]{8,}\.[\w-]*)"
 )
+#: Passwords that stand behind no sign: of GRUB's menu, of netrc and apt's auth.conf.
+_BARE = re.compile(
+    r"^(?P<before>[ \t]*password(?:_pbkdf2)?[ \t]+(?:\S+[ \t]+)?|.*\blogin[ \t]+\S+[ \t]+password[ \t]+)"
+    r"(?P<value>\S+)[ \t]*$",
+    re.MULTILINE,
+)
+#: An option and its value as two words of a list.
+_LISTED = re.compile(r"""(["']--?%s["'][ \t]*,\s*["'])([^"'\n]+)""" % _NAME, re.IGNORECASE)
+#: What crypt and GRUB make of a password: it can be tried at leisure.
+_HASHES = re.compile(r"\$(?:1|2[abxy]?|5|6|7|y|gy)\$[./A-Za-z0-9$,=+-]{8,}|\bgrub\.pbkdf2\.\w+\.\d+\.[0-9A-Fa-f.]+")
+#: user:password@host without a scheme, as in the root=nbd: and netroot=iscsi: of a command line; no digest of an image.
+_LOGIN = re.compile(r"(?<![\w/@.:+-])((?:[\w.+-]{1,64}:){1,6})([^\s:@/'\"]{1,128})@(?!sha\d)(?=[\w\[])")
+#: What signs an address on the web, and lets anybody in who has it.
+_SIGNED = re.compile(r"(?<=[?&])((?:[\w.-]*signature|sig|key|code)=)([^\s&'\"]+)", re.IGNORECASE)
 
 _MAIL = re.compile(r"(?<![\w.+@/-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+([A-Za-z]{2,})(?![\w-])")
 #: What systemd calls instances of a unit: user@1000.service.
@@ -46,7 +65,7 @@ _MAC = re.compile(r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\
 _IPV4 = re.compile(
     r"(?<![\w.+~-])(?:\d{1,3}\.){3}\d{1,3}(?![\w+~]|\.\d)|(?<=\d-)(?:\d{1,3}\.){3}\d{1,3}(?![\w+~]|\.\d)"
 )
-_IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]*:[0-9A-Fa-f:]+(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])")
+_IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]{0,45}:[0-9A-Fa-f:]{1,45}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])")
 _SERIAL = re.compile(
     r"((?:\bserial[ _-]?n(?:o|umber)|<serial>|\bserial)[ \t]*[:=]?[ \t]*)(?<=[:=> \t])((?=[A-Za-z]*\d)[A-Za-z0-9]{6,})",
     re.IGNORECASE,
@@ -68,15 +87,19 @@ class Masks:
 
     def __init__(self, versions: t.Container[str] = (), gpu_uuids: bool = False) -> None:
         self._given: t.Dict[str, t.Dict[str, str]] = {}
+        self._masks: t.Set[t.Tuple[str, str]] = set()
         self._versions = versions
         self._gpu_uuids = gpu_uuids
 
     def of(self, kind: str, text: str, form: t.Callable[[int], str]) -> str:
         """The mask of ``text``: the one that it has, or the next of its kind."""
         given = self._given.setdefault(kind, {})
-        if text in given.values():  # masked already: a text may be met twice
+        if (kind, text) in self._masks:  # masked already: a text may be met twice
             return text
-        return given.setdefault(text, form(len(given) + 1))
+        if text not in given:
+            given[text] = form(len(given) + 1)
+            self._masks.add((kind, given[text]))
+        return given[text]
 
     def secret(self, text: str) -> str:
         return self.of("secret", text, "masked-secret-{}".format)
@@ -99,6 +122,11 @@ class Masks:
         text = without_users(text)
         text = _SETTING.sub(self._setting, text)
         text = _BEARER.sub(lambda found: "%s %s" % (found.group(1), self.secret(found.group())), text)
+        text = _LISTED.sub(lambda found: found.group(1) + self.secret(found.group(2)), text)
+        text = _BARE.sub(lambda found: found.group("before") + self.secret(found.group("value")), text)
+        text = _HASHES.sub(lambda found: self.secret(found.group()), text)
+        text = _LOGIN.sub(lambda found: "%s%s@" % (found.group(1), self.secret(found.group(2))), text)
+        text = _SIGNED.sub(lambda found: found.group(1) + self.secret(found.group(2)), text)
         text = _KNOWN_TOKENS.sub(lambda found: self.secret(found.group()), text)
         text = _MAIL.sub(self._mail, text)
         text = _HOME.sub(lambda found: found.group(1) + self.user(found.group(2)), text)
@@ -150,7 +178,7 @@ class Masks:
 
 def is_secret_name(name: str) -> bool:
     """Whether the value of a setting of this name is a secret."""
-    return _SECRET_NAME.fullmatch(name) is not None and not is_public(name)
+    return bool(_ONE_NAME.fullmatch(name) and _SECRET_WORD.search(name)) and not is_public(name)
 
 
 def is_public(name: str) -> bool:

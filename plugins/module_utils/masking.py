@@ -79,7 +79,7 @@ class _Masking:
                 return self._bytes(value, key)
             return {self.text(str(name)): self._item(str(name), item, secret) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self.tree(item, key, secret) for item in value]
+            return _arguments([self.tree(item, key, secret) for item in value], self._masks)
         if not isinstance(value, str) or not value:
             return value
         if secret:
@@ -152,11 +152,13 @@ class _Masking:
         return ":".join(fields)
 
 
-def _arguments(argv: t.Sequence[str], masks: Masks) -> t.List[str]:
+def _arguments(argv: t.Sequence[t.Any], masks: Masks) -> t.List[t.Any]:
     """A secret may be a word by itself, behind the option that it belongs to."""
     found = list(argv)
     for at in range(1, len(found)):
         option = found[at - 1]
+        if not (isinstance(option, str) and isinstance(found[at], str)):
+            continue
         if option.startswith("--") and "=" not in option and mask_text.is_secret_name(option.strip("-")):
             found[at] = masks.secret(found[at])
     return found

@@ -12,6 +12,8 @@ import dataclasses
 import textwrap
 import typing as t
 
+from .printable import one_line
+
 GOLDEN = "golden"
 
 #: Narrower than this, an explanation is hard to read as a column, and the path of a page is wider than it.
@@ -55,6 +57,7 @@ class Row:
 
 def render(rows: t.Sequence[Row], width: int, paint: Paint) -> str:
     """The table, at most ``width`` columns wide where words allow it, with the count of golden nodes as last line."""
+    rows = [_printable(row) for row in rows]
     cells = [_HEADS] + [_cells(row) for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADS))]
     room = width - sum(widths) - len(_GAP) * len(widths)
@@ -74,6 +77,11 @@ def render(rows: t.Sequence[Row], width: int, paint: Paint) -> str:
     golden = sum(row.golden for row in rows)
     total = "%d of %d nodes are golden." % (golden, len(rows))
     return "\n".join(lines + ["", paint(total, "good" if golden == len(rows) else "bad")])
+
+
+def _printable(row: Row) -> Row:
+    texts = {name: one_line(value) for name, value in vars(row).items() if isinstance(value, str)}
+    return dataclasses.replace(row, **t.cast(t.Any, texts))
 
 
 def _cells(row: Row) -> t.Tuple[str, ...]:

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import stat
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import inferred, inferred_verdict, verdict
@@ -48,20 +49,26 @@ def find(name: str, what: str = "goldennode_capture") -> t.List[pathlib.Path]:
 
     :raises CaptureError: when there is none
     """
-    path = pathlib.Path(name).expanduser()
-    if path.is_dir():
-        try:
-            found = sorted(one for one in path.iterdir() if one.suffix == ".json" and not one.name.startswith("."))
-        except OSError as error:
-            raise _error(what, name, "cannot be read: %s" % error.strerror, "Check its permissions") from None
-        if not found:
-            raise _error(what, name, "is a folder without a file that ends in .json", _TAKE_ONE)
-        return found
-    if not path.exists():
-        raise _error(what, name, "is not there", "Check the path; a relative one counts from where the play is started")
-    if not path.is_file():
-        raise _error(what, name, "is no file", "Name a capture, or a folder of captures")
-    return [path]
+    path = pathlib.Path(os.path.expanduser(name))  # unlike pathlib's, no error where there is no such user
+    try:
+        mode = path.stat().st_mode
+        found = _of_folder(path) if stat.S_ISDIR(mode) else [path]
+    except (FileNotFoundError, NotADirectoryError):
+        fix = "Check the path; a relative one counts from where the play is started"
+        raise _error(what, name, "is not there", fix) from None
+    except (OSError, ValueError) as error:
+        raise _error(what, name, "cannot be read: %s" % _reason(error), "Check the path and its permissions") from None
+    if not found:
+        raise _error(what, name, "is a folder without a file that ends in .json", _TAKE_ONE)
+    return found
+
+
+def _of_folder(path: pathlib.Path) -> t.List[pathlib.Path]:
+    return sorted(one for one in path.iterdir() if one.suffix == ".json" and not one.name.startswith("."))
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def read(path: pathlib.Path, what: str = "goldennode_capture") -> Capture:
@@ -70,10 +77,13 @@ def read(path: pathlib.Path, what: str = "goldennode_capture") -> Capture:
     :raises CaptureError: when it is none
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(LIMIT + 1)
+        # Of a pipe nothing would ever come, and of a device no end.
+        regular = stat.S_ISREG(path.stat().st_mode)
+        raw = _start_of(path) if regular else b""
     except OSError as error:
         raise _error(what, path, "cannot be read: %s" % error.strerror, "Check its permissions") from None
+    if not regular:
+        raise _error(what, path, "is no file", "Name a capture, or a folder of captures")
     if len(raw) > LIMIT:
         raise _error(what, path, "is larger than %d MiB, as no capture is" % (LIMIT // 1024**2), _TAKE_ONE)
     try:
@@ -91,6 +101,11 @@ def read(path: pathlib.Path, what: str = "goldennode_capture") -> Capture:
     if wrong:
         raise _error(what, path, wrong, _TAKE_ONE)
     return t.cast(Capture, found)
+
+
+def _start_of(path: pathlib.Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LIMIT + 1)
 
 
 def _wrong(found: t.Any) -> str:
@@ -179,7 +194,7 @@ def save(folder: str, node: str, capture: Capture) -> str:
 
     :raises CaptureError: when it cannot be written
     """
-    path = pathlib.Path(folder).expanduser() / ("%s.json" % (re.sub(r"[^\w.-]", "_", node).lstrip(".") or "node"))
+    path = pathlib.Path(os.path.expanduser(folder)) / _file_name(node)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         whole_file.write(path, (json.dumps(capture, indent=1) + "\n").encode("utf-8"), 0o600)
@@ -188,6 +203,11 @@ def save(folder: str, node: str, capture: Capture) -> str:
             "goldennode_capture_to", folder, "cannot be written to: %s" % error.strerror, "Name a folder that is yours"
         ) from None
     return os.fspath(path)
+
+
+def _file_name(node: str) -> str:
+    """Of two nodes never the same, whatever stands in their names; none is hidden, and none leads out of the folder."""
+    return "%s.json" % (re.sub(r"[^\w.-]|^\.", lambda found: "%%%02X" % ord(found.group()), node) or "%")
 
 
 def _error(what: str, value: t.Union[str, pathlib.Path], message: str, fix: str) -> CaptureError:

@@ -54,6 +54,8 @@ class ResultsError(ValueError):
 def read(path: pathlib.Path) -> results.Plain:
     """:raises ResultsError: when it cannot be read, is not JSON, or is not what a report is made of"""
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # of a pipe nothing would ever come
+            raise _error(path, "is no file", "Name the file of results that is to be shown")
         raw = path.read_bytes()
     except OSError as error:
         raise _error(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import tempfile
@@ -16,6 +17,9 @@ def write(path: pathlib.Path, content: bytes, mode: int = 0o644) -> None:
     :arg mode: who may read it; everybody, where nothing is said
     :raises OSError: when the folder cannot be written to; then the file is as it was
     """
+    # What takes the place of a file would take that of /dev/null or /dev/stdout too, and root is let do it.
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is no regular file")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".%s." % path.name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 import json
 import pathlib
 import subprocess
@@ -82,7 +83,7 @@ def change_bundle(pool, **axes):
 
 def test_waivers_are_judged_before_anything_is_changed_and_reach_the_node(pool):
     write_lock(pool)
-    until = datetime.date.today() + datetime.timedelta(days=30)
+    until = datetime.datetime.now(datetime.timezone.utc).date() + datetime.timedelta(days=30)
     waiver = {"id": "policy.units", "reason": "a unit of the site's own", "until": until}  # as YAML reads a bare day
     found = run(pool, golden_waivers=[waiver])
     kept = found["desired"][PLATFORM]["settings"]["golden"]["golden_waivers"]
@@ -93,6 +94,22 @@ def test_waivers_are_judged_before_anything_is_changed_and_reach_the_node(pool):
     )
     del waiver["reason"]
     assert "missing required arguments: reason found in golden_waivers" in refused(pool, golden_waivers=[waiver])
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
+def test_a_waiver_ends_with_the_day_in_utc_wherever_the_controller_is(pool, monkeypatch, zone):
+    write_lock(pool)
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    waiver = {"id": "policy.units", "reason": "a unit of the site's own", "until": today.isoformat()}
+    over = {**waiver, "until": (today - datetime.timedelta(days=1)).isoformat()}
+    try:
+        assert run(pool, golden_waivers=[waiver])["desired"]
+        assert "is over, and policy.units counts again" in refused(pool, golden_waivers=[over])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 # --- without a lock -----------------------------------------------------------------------------------------------

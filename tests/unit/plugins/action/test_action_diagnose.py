@@ -149,6 +149,28 @@ def test_what_cannot_be_compared_with(compare, words):
         run(hosts=["well", "away"], compare=compare)
 
 
+def test_what_was_found_is_told_and_kept_whatever_else_is_wrong(tmp_path):
+    display, (file, result) = Display(), (tmp_path / "file", tmp_path / "result.json")
+    file.write_text("")
+    arguments = {"hosts": ["well", "old"], "compare": "nobody", "capture_to": str(file), "result": str(result)}
+    with pytest.raises(AnsibleActionFail) as error:
+        actions.run(action.ActionModule, arguments, {"hostvars": HOSTVARS}, display=display)
+    compared, kept = str(error.value).split("\n")
+    assert compared.startswith("goldennode_compare=nobody is neither a host of this run (well, old) nor a file.")
+    assert kept.startswith("goldennode_capture_to=%s cannot be written to: " % file)
+    assert "2 nodes: 1 golden, 1 broken." in display.shown[0]
+    assert set(json.loads(result.read_text(encoding="utf-8"))["nodes"]) == {"well", "old"}
+
+
+def test_a_capture_of_a_stranger_does_not_steer_the_terminal(tmp_path):
+    text = json.dumps(broken.capture("not loaded")).replace("NVIDIA UNIX", "\\u001b[2J\\u009b31m\\u202eNVIDIA UNIX")
+    path = tmp_path / "gpu\x1b]0;x\x07\nwell   golden.json"
+    path.write_text(text, encoding="utf-8")
+    found, shown = run(capture=str(path))
+    assert [one for one in "\x1b\x9b\x07\u202e" if one in shown + "".join(found["messages"].values())] == []
+    assert shown.startswith("\ngpu\\x1b]0;x\\x07 well   golden   broken: host_driver")
+
+
 def test_a_capture_that_is_none_is_one_error(tmp_path):
     with pytest.raises(AnsibleActionFail, match="goldennode_capture=.*nope is not there. Check the path"):
         run(capture=str(tmp_path / "nope"))

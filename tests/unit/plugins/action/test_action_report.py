@@ -132,6 +132,16 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: pathlib.Path, option: 
     )
 
 
+def test_one_that_cannot_be_written_keeps_no_other_from_being_there(tmp_path: pathlib.Path) -> None:
+    bad = str(tmp_path / "no" / "such")
+    files = {"path": bad, "html": bad, "json": str(tmp_path / "json"), "junit": str(tmp_path / "junit")}
+    with pytest.raises(AnsibleActionFail) as error:
+        run({"hosts": ["node1"], **files})
+    assert [line.partition(":")[0] for line in str(error.value).split("\n")] == ["path", "html"]
+    assert set(results_file.read(tmp_path / "json")["nodes"]) == {"node1"}
+    assert len(ElementTree.parse(tmp_path / "junit").getroot()) == 1
+
+
 def test_a_file_that_holds_no_results_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "x").write_text("[]")
     with pytest.raises(AnsibleActionFail) as error:

@@ -199,3 +199,21 @@ def test_never_more_than_a_glance_and_never_a_control_character(how):
 
 def test_an_unknown_check_has_nothing_behind_it():
     assert behind.sources(Finding("image.none", "image", "fail"), dataclasses.replace(NODE, smi=Reading(None))) == []
+
+
+def test_the_sentence_of_a_node_has_an_end_before_what_to_do():
+    unread = case(dataclasses.replace(NODE, groups=Reading.unknown("/etc/group could not be read: Input/output error")))
+    assert diagnosis.message(unread) == (
+        "gpu07: not proven, device_nodes. groups: /etc/group could not be read: Input/output error. Mend what keeps it"
+        " from being read, and look again."
+    )
+
+
+def test_of_two_informational_findings_alike_is_said_what_each_is_about():
+    found = [
+        Finding(id="image.shadowed", layer="image", status="unknown", entity=way, actual="not looked for", required=False)
+        for way in ("runtime", "cdi")
+    ]
+    one = dataclasses.replace(OLD, verdict=dataclasses.replace(OLD.verdict, findings=(*OLD.verdict.findings, *found)))
+    for way in ("runtime", "cdi"):
+        assert "  NOT PROVEN  %s: not looked for (image.shadowed)\n" % way in shown(one) + "\n"

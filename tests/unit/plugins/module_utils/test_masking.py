@@ -99,6 +99,26 @@ _FORMS = (
     "SerialNumber: 7%s",
     "/home/%s/.docker/config.json",
     "CREDENTIALS=%s",
+    "DB_PASS=%s",
+    "MYSQL_PWD=%s",
+    "wpa_psk=%s",
+    "WANDB_KEY=%s",
+    "DefaultEndpointsProtocol=https;AccountKey=%s;EndpointSuffix=core.example",
+    "Cookie: session=%s",
+    "--pass %s",
+    'args = ["--api-key", "%s"]',
+    'started {"Cmd":["server","--password","%s"]} in 3 ms',
+    "quiet netroot=iscsi:user:%s@10.0.0.1::::iqn.2009-06.example",
+    "root=nbd:user:%s@host.example",
+    "https://x.example/y?sv=1&sig=%s",
+    "https://x.example/y?X-Amz-Signature=%s&x=1",
+    "machine repo.example login bob password %s",
+    "login bob\npassword %s\n",
+    "set superusers=root\n\tpassword root %s\n",
+    "password_pbkdf2 root grub.pbkdf2.sha512.10000.%s.0A",
+    "root:$6$salt$%s:19000:0:99999:7:::",
+    "sk-%sabcdefghijk",
+    "npm_%sabcdefghijklmnopqrstuvwxyz",
 )
 
 
@@ -135,6 +155,30 @@ def test_no_planted_secret_gets_out(seed: int) -> None:
 @pytest.mark.parametrize("form", _FORMS)
 def test_every_form_of_a_secret_is_known(form: str) -> None:
     assert "Xk4pQ9wZt2" not in Masks().plain(form % "Xk4pQ9wZt2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nvcr.io/nvidia/cuda:13.0.0@sha256:%s" % ("ab" * 32),
+        "docker run -u 1000:1000 nvidia/cuda:13.0.0",
+        "getty@tty1.service",
+        "bypass=1 compass: north",
+        "signature: 30:44:02:20",
+    ],
+)
+def test_what_looks_a_little_like_a_secret_stays(text: str) -> None:
+    assert Masks().plain(text) == text
+
+
+_ENDLESS = ("a", "A_", "a.b-", "a:", "token", "--a ", ":", "eyJ-", "password ", "?key=a&", 'token="', "a@", "login a ")
+
+
+@pytest.mark.parametrize("unit", _ENDLESS)
+def test_an_endless_word_is_no_endless_work(unit: str) -> None:
+    """A file of one line of base64 kept a look busy for hours: the work must grow as the text does."""
+    text = (unit * 30000)[:30000] + "z"
+    assert Masks().plain(text)
 
 
 def unpacked(capture: t.Any) -> str:

@@ -142,3 +142,10 @@ def test_no_gpu_is_not_the_same_as_not_known():
 )
 def test_the_explanation_is_sentences(row, said):
     assert row.explanation == said
+
+
+def test_nothing_of_a_node_steers_the_terminal():
+    row = Row("a\x1b[2J\nb", "not\x07", driver="1\x9b", reason="so\x1b[31m", fix="Do\u202e it")
+    text = render([row], 120, lambda text, kind: text)
+    assert [one for one in "\x1b\x07\x9b\u202e" if one in text] == []
+    assert "a\\x1b[2J b  ?/?   1\\x9b" in text

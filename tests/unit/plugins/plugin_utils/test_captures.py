@@ -152,10 +152,40 @@ def harm(chance, tree):
 def test_a_capture_is_written_for_its_owner_alone(tmp_path):
     path = captures.save(str(tmp_path / "new" / "folder"), "../gpu 07", masking.mask(broken.capture("well")))
     assert os.path.dirname(path) == str(tmp_path / "new" / "folder")
-    assert os.path.basename(path) == "_gpu_07.json"
+    assert os.path.basename(path) == "%2E.%2Fgpu%2007.json"
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     assert captures.cases(path)[0].said == "works"
+
+
+def test_no_two_nodes_share_a_file_and_none_is_hidden():
+    names = ["a/b", "a_b", "a b", "a%2Fb", ".a", "a", "..", "a\nb", "\u00e4", ""]
+    files = [captures._file_name(name) for name in names]
+    assert len(set(files)) == len(names)
+    assert not [name for name in files if name.startswith(".") or "/" in name or "\n" in name]
+    assert captures._file_name("gpu07.example.com") == "gpu07.example.com.json"
+
+
+@pytest.mark.parametrize("name", ["pipe", "folder"])
+def test_in_a_folder_what_is_no_file_has_its_row_and_is_not_waited_for(tmp_path, name):
+    write(tmp_path / "a.json", broken.capture("well"))
+    (os.mkfifo if name == "pipe" else os.mkdir)(tmp_path / (name + ".json"))
+    found = {one.node: (one.error, one.fix) for one in captures.cases(str(tmp_path))}
+    assert found == {"a": ("", ""), name: ("is no file", "Name a capture, or a folder of captures")}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("~no-such-user-at-all/x", "is not there. Check the path; a relative one counts from where the play is started"),
+        ("x" * 300, "cannot be read: File name too long. Check the path and its permissions"),
+        ("x\0y", "embedded null "),
+    ],
+)
+def test_a_path_that_is_none_is_one_error(name, words):
+    with pytest.raises(CaptureError) as error:
+        captures.cases(name)
+    assert words in str(error.value)
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 
 import pytest
@@ -197,3 +198,9 @@ def test_a_file_that_is_not_there_and_a_folder_are_refused(tmp_path: pathlib.Pat
         results_file.read(tmp_path / "none.json")
     with pytest.raises(results_file.ResultsError, match="cannot be read: Is a directory"):
         results_file.read(tmp_path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(results_file.ResultsError, match="is no file. Name the file of results that is to be shown"):
+        results_file.read(tmp_path / "pipe")

@@ -37,3 +37,16 @@ def test_the_old_one_stays_when_the_new_one_cannot_take_its_place(
         whole_file.write(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: pathlib.Path) -> None:
+    """As root, that would have been the end of /dev/null."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match="it is no regular file"):
+            whole_file.write(path, b"new")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
