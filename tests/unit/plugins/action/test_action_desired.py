@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import datetime
-import time
 import json
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 import yaml

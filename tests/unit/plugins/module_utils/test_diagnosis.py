@@ -211,7 +211,7 @@ def test_the_sentence_of_a_node_has_an_end_before_what_to_do():
 
 def test_of_two_informational_findings_alike_is_said_what_each_is_about():
     found = [
-        Finding(id="image.shadowed", layer="image", status="unknown", entity=way, actual="not looked for", required=False)
+        Finding("image.shadowed", "image", "unknown", entity=way, actual="not looked for", required=False)
         for way in ("runtime", "cdi")
     ]
     one = dataclasses.replace(OLD, verdict=dataclasses.replace(OLD.verdict, findings=(*OLD.verdict.findings, *found)))
