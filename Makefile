@@ -15,7 +15,7 @@ RUN_TESTS := .venv/bin/python scripts/run_tests.py
 
 .PHONY: help
 help:  ## List every target
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 .PHONY: setup
 setup:  ## Make the local environment with locked versions (.venv) and the collection link; done again only when needed
@@ -60,7 +60,7 @@ molecule: setup  ## Molecule: a scenario for each role, and one for the whole po
 	@$(RUN_TESTS) molecule
 
 .PHONY: test-slow
-test-slow: setup  ## What is too slow for every change: the next five, more killed runs, units on every Python
+test-slow: setup  ## What is too slow for every change: the next six, more killed runs, units on every Python
 	@$(RUN_TESTS) slow
 
 .PHONY: test-boot
@@ -88,7 +88,7 @@ test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 	@$(RUN_TESTS) real
 
 .PHONY: test-ci
-test-ci: setup  ## What continuous integration runs: test, and of the five above what covers something that has changed
+test-ci: setup  ## What continuous integration runs: test, and of the six above what covers something that has changed
 	@$(RUN_TESTS) --ci
 
 .PHONY: docs
@@ -96,7 +96,7 @@ docs: setup  ## Make the pages of the checks, the symptoms and the sixteen steps
 	@.venv/bin/python scripts/docs.py
 
 .PHONY: bench
-bench: setup  ## Measure a no-change run of site.yml on nodes of its own against a play that only gathers facts
+bench: setup  ## Measure a no-change run of site.yml on nodes of its own, against gathering facts and against sixteen commands
 	@.venv/bin/python scripts/bench.py
 
 .PHONY: requirements

@@ -189,7 +189,7 @@ DIAGNOSIS = Record(
             "plugins/module_utils/%s.py" % name
             for name in ("behind", "chain", "compare", "diagnosis*", "inferred*", "mask*", "verdict", "waivers")
         ),
-        "plugins/plugin_utils/captures.py",
+        *("plugins/plugin_utils/%s.py" % name for name in ("captures", "pool", "results*")),
         "tests/pool/test_diagnose.py",
         "tests/testbed/fakes/*.[ch]",
     ),

@@ -9,6 +9,7 @@ import dataclasses
 import typing as t
 
 from . import behind, chain
+from .checks.registry import CHECKS
 from .checks.wanted import RUN_SITE
 from .inferred_verdict import NO_BUNDLE
 from .model import LAYERS, Evidence, Finding, Verdict, to_plain
@@ -26,6 +27,8 @@ _TELLING = (
     *("device_nodes.present", "container_runtime.engine", "image.cuda", "image.gpus", "image.present"),
     *("policy.container_devices", "policy.selinux"),
 )
+#: What their failed findings say is no gap in the proof.
+_ADVICE = frozenset(check.id for check in CHECKS if check.advice)
 _NEEDS_BUNDLE = "It needs a bundle: copy one of the collection's bundles/, and name it in bundle_file."
 _READ_AGAIN = "Mend what keeps it from being read, and look again."
 
@@ -133,6 +136,11 @@ def informational(case: Case) -> t.List[Finding]:
     """What golden does not need and is not as it should be."""
     findings = case.verdict.findings if case.verdict else ()
     return [one for one in findings if not one.required and one.status in ("fail", "unknown")]
+
+
+def is_advice(finding: Finding) -> bool:
+    """It says what could be better. What is not known stays a gap in the proof."""
+    return finding.status == "fail" and finding.id in _ADVICE
 
 
 def left_out(case: Case) -> t.List[str]:

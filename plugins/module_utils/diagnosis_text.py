@@ -48,7 +48,8 @@ def render(case: Case, width: int, paint: Paint) -> str:
     if blocked:
         lines += _block("NOT JUDGED", "%s, since %s is broken" % (", ".join(blocked), case.verdict.first_broken), width)
     for finding in diagnosis.informational(case):
-        lines += _block("NOT PROVEN", _told(finding, " %s" % finding.fix if finding.fix else ""), width)
+        title = "ADVICE" if diagnosis.is_advice(finding) else "NOT PROVEN"
+        lines += _block(title, _told(finding, " %s" % finding.fix if finding.fix else ""), width)
     for why in diagnosis.left_out(case):
         lines += _block("LEFT OUT", why, width)
     return "\n".join(lines)

@@ -52,6 +52,7 @@ _DEVICES: t.Tuple[t.Tuple[int, int, t.Optional[str]], ...] = (
     (0x2F80, 0x2F80, None),  # audio
     (0x2F95, 0x2F98, None),  # Vera CPU
     (0x2342, 0x2342, "grace_hopper"),
+    (0x2348, 0x2348, "grace_hopper"),  # with 144 GB [2]
     (0x0190, 0x019E, "tesla"),
     (0x0400, 0x042F, "tesla"),
     (0x05E0, 0x065F, "tesla"),

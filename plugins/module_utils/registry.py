@@ -33,6 +33,8 @@ _ACCEPT = ", ".join(
 HUB = "docker.io"
 _HUB_HOST = "registry-1.docker.io"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_TOKEN = re.compile(r"[!-~]+")
+_ADDRESS = "Check that image.reference names the registry that you mean, and pin image.digest in the bundle"
 _LOGIN = "Set docker_registries (registry: %s, username, password), or pin image.digest in the bundle"
 
 
@@ -197,6 +199,9 @@ class _Registry:
     def _token(self, values: t.Mapping[str, str]) -> str:
         """A token from the place that the registry names, by the login or else for anybody."""
         realm = values["realm"]
+        # Whoever answers names the place: it must be one of the web, and not less safe than the registry itself.
+        if not realm.startswith(("https://", "http://")):
+            raise self._error("may not be read: %s sends for a token to %r" % (self._image.host, realm), _ADDRESS)
         query = {key: values[key] for key in ("service", "scope") if key in values}
         query.setdefault("scope", "repository:%s:pull" % self._image.repository)
         headers = {}
@@ -218,6 +223,8 @@ class _Registry:
             whose = "for %s" % self._login.username if self._login else "without a login"
             message = "may not be read: %s gives no token %s (status %d)" % (realm, whose, response.status)
             raise self._error(message, _LOGIN % self._image.registry)
+        if not _TOKEN.fullmatch(token):
+            raise self._error("may not be read: %s gives a token that no header can carry" % realm, _ADDRESS)
         return token
 
     def _refused(self) -> RegistryError:

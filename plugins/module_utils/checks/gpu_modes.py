@@ -91,9 +91,12 @@ def _word(on: bool) -> str:
 _STATES = {1: "not started", 2: "in progress"}
 _COMPLETED, _UNHEALTHY, _LIMITED = 3, 2, 3
 
+#: Where the health mask says whether a route is unhealthy.
+_ROUTE = 4
+
 #: Small fields of the health mask: shift, width, the values that say something is wrong, and what is wrong.
 _BROKEN = (
-    (4, 0x3, {1: "a route is unhealthy"}),
+    (_ROUTE, 0x3, {1: "a route is unhealthy"}),
     (
         8,
         0xF,
@@ -121,7 +124,10 @@ def fabric(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
     blamed = any(finding.status != "pass" for finding in by_manager)
     problems: t.List[Finding] = []
     for gpu, state in state_of.told(evidence):
-        problems += [_weaker(one, evidence, expected_gpus) for one in _fabric(gpu, state)]
+        said = state.fabric.value
+        # A GPU with a route is part of a fabric, whose switches need not be here: a tray of an NVL72 rack has none.
+        broken = said is not None and said.state == _COMPLETED and (said.health >> _ROUTE & 0x3) == 1
+        problems += [one if broken else _weaker(one, evidence, expected_gpus) for one in _fabric(gpu, state)]
     if blamed and any(problem.required for problem in problems):
         return [skipped("%s: see host_driver.fabric_manager" % problems[0].actual)]
     return state_of.judged(evidence, problems, "every GPU is registered, where there is a fabric")
@@ -157,7 +163,8 @@ def _not_ready(gpu: str, actual: str, why: str) -> Finding:
         actual=actual,
         cause="No CUDA program starts on GPU %s: %s." % (gpu, why),
         fix="Wait a minute and look again, since it takes a while after a boot. If it stays so: journalctl -b -u %s, "
-        "and systemctl restart %s while no work runs on the GPUs." % (FABRIC_MANAGER, FABRIC_MANAGER),
+        "and systemctl restart %s while no work runs on the GPUs. Where the switches are in other machines, as in a "
+        "rack or behind a virtual machine, look at the fabric manager there." % (FABRIC_MANAGER, FABRIC_MANAGER),
         repair="manual",
     )
 

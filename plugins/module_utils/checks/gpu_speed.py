@@ -17,7 +17,7 @@ from .wanted import gpus
 _BUSY_PERCENT = 20
 
 #: GPUs whose way to the processor is not PCIe but C2C: GH200, GB200, GB300, GB10. Their PCIe link tells nothing of it.
-_C2C = ("2342", "2941", "31c2", "2e12")
+_C2C = ("2342", "2348", "2941", "31c2", "2e12")
 
 #: Bits of the reasons for lower clocks, with what is wrong and what to do. A power limit is how a busy GPU runs.
 _THROTTLES = (
@@ -71,8 +71,10 @@ def _link(gpu: str, link: PcieLink, busy: int) -> t.Iterator[Finding]:
             actual="%d lanes" % link.width,
             cause="GPU %s has %d of %d PCIe lanes: copies to and from it take that much longer."
             % (gpu, link.width, link.max_width),
-            fix="Look which slot it is in and how many lanes that has; then take the card or its riser out and put it "
-            "in again. lspci -vv -s %s shows LnkCap and LnkSta." % gpu,
+            fix="Look again while the GPU works, since a link may be narrower when nothing uses it. In a virtual "
+            "machine ask whoever runs it: some clouds give fewer lanes by design. Else look how many lanes the slot "
+            "has, and take the card or its riser out and put it in again; lspci -vv -s %s shows LnkCap and LnkSta."
+            % gpu,
             repair="manual",
         )
     elif busy >= _BUSY_PERCENT and link.generation and link.max_generation and link.generation < link.max_generation:

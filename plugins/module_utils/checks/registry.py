@@ -135,7 +135,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("hardware.throttle", gpu_speed.throttle, ("nvml",), interprets=("nvml",), required=False, advice=True),
     # A slow node is not an unfit one: nothing about speed takes gold away.
     Check("hardware.cpus", slow.cpus, ("load",), required=False, advice=True),
-    Check("hardware.pressure", slow.pressure, ("load",), required=False, advice=True),
+    Check("hardware.pressure", slow.pressure, ("load", "nvml"), interprets=("nvml",), required=False, advice=True),
     Check("packages.platform", packages.platform, ("platform",)),
     Check("packages.sources", packages.sources, ("sources",)),
     Check("packages.files", files.packages, ("files",)),

@@ -11,11 +11,14 @@ from __future__ import annotations
 import typing as t
 
 from ..model import Desired, Evidence, Finding, HostLoad, Reading
+from . import gpu_state
 from .outcome import all_passed, failed, unknown
 
 #: Percent of five minutes. The long average: a burst while an image is pulled is no fault.
 #: Nothing went on for a minute out of five since disks were waited for: loaders cannot hide that from a GPU.
 IO_FULL = 20.0
+#: Percent of a moment in which anything ran on a GPU. Below it, with a program on it, the GPU is not what is short.
+GPU_WAITS = 10
 #: Waiting for memory is thrashing as soon as it can be seen: the kernel reads the same pages again and again.
 MEMORY_FULL = 5.0
 #: One task that waits counts as much as a hundred, and loaders are many: high, and only with a queue beside it.
@@ -116,8 +119,10 @@ def pressure(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int
     if not load.stalls.known:
         return list(_not_read(load.stalls, "pressure"))
     if not load.stalls.value:
-        return all_passed(_without_stalls(load), "no long queue; this kernel does not count waiting (psi=1 makes it)")
-    problems = [*_io(load), *_memory(load), *_cpu(load)]
+        return all_passed(
+            _without_stalls(load, evidence), "no long queue; this kernel does not count waiting (psi=1 makes it)"
+        )
+    problems = [*_io(load, evidence), *_memory(load), *_cpu(load)]
     return all_passed(problems, "nothing waits for long")
 
 
@@ -127,22 +132,47 @@ def _long(load: HostLoad, name: str, full: bool) -> float:
     return numbers[-1] if numbers else 0.0
 
 
-def _io(load: HostLoad) -> t.Iterator[Finding]:
+def _io(load: HostLoad, evidence: Evidence) -> t.Iterator[Finding]:
     found = _long(load, "io", full=True)
     if found >= IO_FULL:
-        yield _waits_for_disks("everything waited %.1f %% of the last 5 minutes" % found)
+        yield _waits_for_disks("everything waited %.1f %% of the last 5 minutes" % found, evidence)
 
 
-def _waits_for_disks(actual: str) -> Finding:
+def _waits_for_disks(actual: str, evidence: Evidence) -> Finding:
+    starved, busy = _gpus_with_programs(evidence)
+    cause = "The node waits for its disks: jobs that read their data from them leave the GPUs idle meanwhile."
+    look = "See with nvidia-smi dmon whether the GPUs idle, and with iostat -x 5 which disk is busy."
+    if starved:
+        cause = (
+            "The node waits for its disks, and GPUs wait with it (%d of %d that programs are on): they compute next to "
+            "nothing now." % (len(starved), len(starved) + busy)
+        )
+        look = "See with iostat -x 5 which disk is busy."
     return failed(
         "io",
         expected="less than %d %% of the time" % IO_FULL,
-        actual=actual,
-        cause="The node waits for its disks: jobs that read their data from them leave the GPUs idle meanwhile.",
-        fix="See with nvidia-smi dmon whether the GPUs idle, and with iostat -x 5 which disk is busy. Then put the "
-        "data on a local NVMe disk, read it in larger files, or give the loader more workers.",
+        actual="; ".join((actual, *starved)),
+        cause=cause,
+        fix="%s Then put the data on a local NVMe disk, read it in larger files, or give the loader more workers."
+        % look,
         repair="manual",
     )
+
+
+def _gpus_with_programs(evidence: Evidence) -> t.Tuple[t.List[str], int]:
+    """Those that do next to nothing for the programs on them, in words, and how many others have programs.
+
+    It is a moment that NVML tells of, so it explains a wait that lasts, and is no fault of its own.
+    """
+    starved, busy = [], 0
+    for gpu, state in gpu_state.told(evidence):
+        if not state.processes.value or state.utilization.value is None:
+            continue
+        if state.utilization.value < GPU_WAITS:
+            starved.append("%s at %d %%%s" % (gpu, state.utilization.value, gpu_state.users(state)))
+        else:
+            busy += 1
+    return starved, busy
 
 
 def _memory(load: HostLoad) -> t.Iterator[Finding]:
@@ -192,11 +222,12 @@ def _waits_for_cpus(actual: str) -> Finding:
     )
 
 
-def _without_stalls(load: HostLoad) -> t.Iterator[Finding]:
+def _without_stalls(load: HostLoad, evidence: Evidence) -> t.Iterator[Finding]:
     queue = _queue(load)
     yield from _not_read(load.load, "load")
     yield from _not_read(load.times, "CPU times")
     if queue is not None and queue >= QUEUE_ALONE:
         yield _waits_for_cpus("%.1f tasks for each CPU over 5 minutes" % queue)
     if load.times.value and load.times.value.iowait >= IOWAIT:
-        yield _waits_for_disks("CPUs idled for disks %.1f %% of the time since boot" % load.times.value.iowait)
+        told = "CPUs idled for disks %.1f %% of the time since boot" % load.times.value.iowait
+        yield _waits_for_disks(told, evidence)

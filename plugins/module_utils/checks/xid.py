@@ -15,7 +15,7 @@ import typing as t
 from ..model import Desired, Evidence, Finding, GpuState
 from ..parse import xid as log
 from ..parse.xid import Xid
-from . import card_faults, gpu_state, hardware, refusal_reasons
+from . import card_faults, gpu_state, hardware, refusal_reasons, sxid
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped
 from .wanted import set_aside
@@ -57,7 +57,7 @@ def xid(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) ->
         for gpu, xids in sorted(found.items())
         for finding in _of_gpu(gpu, xids, states.get(gpu), desired, evidence)
     )
-    return all_passed(said, "no Xid in the kernel log of this boot")
+    return all_passed([*said, *sxid.fatal(evidence)], "no Xid in the kernel log of this boot")
 
 
 def _of_gpu(
@@ -67,7 +67,7 @@ def _of_gpu(
     grave = [one for bucket in _GRAVE for one in open_ones if _bucket(one) == bucket]
     asked = next((one.recovery for one in reversed(open_ones) if one.recovery), None)
     contained = [one for one in open_ones if _bucket(one) == log.CONTAINED]
-    strange = [one for one in open_ones if one.meaning is None]
+    strange = [one for one in open_ones if _bucket(one) in ("", log.LOOK)]
     sequence = in_order(xids)
     if not (grave or asked or contained or strange):
         yield passed("%s: nothing that the GPU is at fault for" % sequence, gpu)
@@ -86,9 +86,8 @@ def _of_gpu(
             "Start that program again, and reset the GPU when it fits: nvidia-smi --gpu-reset -i %s." % gpu,
         )
     else:
-        yield _told(
-            gpu, sequence, "GPU %s reported an error that we do not know: %s." % (gpu, strange[0].label), _LOOK_UP
-        )
+        which = "that we do not know" if strange[0].meaning is None else "for which NVIDIA names no action"
+        yield _told(gpu, sequence, "GPU %s reported an error %s: %s." % (gpu, which, strange[0].label), _LOOK_UP)
 
 
 def _bucket(one: Xid) -> str:

@@ -109,12 +109,15 @@ def _tree(text: str) -> _Node:
     def end(_tag: str) -> None:
         stack.pop()
 
+    def said(words: str) -> None:
+        stack[-1].words.append(words)
+
     def entity(*_declared: t.Any) -> None:
         raise _Refused("it declares an entity")
 
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = lambda words: stack[-1].words.append(words)
+    parser.CharacterDataHandler = said
     parser.EntityDeclHandler = entity
     parser.Parse(text.encode("utf-8"), True)
     roots = [node for node in top.children if node.tag == _ROOT]

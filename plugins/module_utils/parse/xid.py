@@ -4,8 +4,9 @@
 """The Xids of the kernel log: which GPU, which number, the driver's words, and what NVIDIA's catalog says to do.
 
 Source of the table: NVIDIA's Xid catalog for Ampere and newer (docs.nvidia.com/deploy/xid-errors), column "immediate
-action", of November 2026; copies of a year before say of 160 that it may be ignored. A number that is not here has no
-meaning that we know, which is not harmless.
+action", of November 2026; copies of a year before say of 160 that it may be ignored. Names that this catalog calls
+unused are of its archive for Volta and older. A number that is not here has no meaning that we know, which is not
+harmless.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from ..model import Reading
 from .text import pci_address
 
 #: What an Xid asks for at once. APP: a program's own error. CONTAINED: that program is to start again, and the GPU is
-#: to be reset when it fits. WORKFLOW: several causes, told apart by a person.
-IGNORE, APP, CONTAINED, RESET, REBOOT, POWER, WORKFLOW = (
+#: to be reset when it fits. WORKFLOW: several causes, told apart by a person. LOOK: the catalog has a name for it and
+#: no action that is taken at once, or sends to the vendor; where one is needed, an Xid 154 comes with it.
+IGNORE, APP, CONTAINED, RESET, REBOOT, POWER, WORKFLOW, LOOK = (
     "ignore",
     "app",
     "contained",
@@ -26,6 +28,7 @@ IGNORE, APP, CONTAINED, RESET, REBOOT, POWER, WORKFLOW = (
     "reboot",
     "power",
     "workflow",
+    "look",
 )
 
 #: Names what the driver itself wants done, and so stands above the table.
@@ -104,6 +107,7 @@ TABLE: t.Dict[int, Meaning] = {
     8: Meaning("a program's work stopped", APP),
     11: Meaning("invalid command stream", APP),
     13: Meaning("graphics engine exception", APP),
+    14: Meaning("injected by a test", IGNORE),
     25: Meaning("illegal command stream", APP),
     31: Meaning("memory page fault", APP),
     32: Meaning("corrupted command stream", APP),
@@ -115,7 +119,12 @@ TABLE: t.Dict[int, Meaning] = {
     46: Meaning("GPU stopped processing", RESET),
     48: Meaning("double-bit ECC error", WORKFLOW),
     54: Meaning("auxiliary power not connected", POWER),
+    56: Meaning("display engine error", LOOK),
+    57: Meaning("memory interface could not be set up", LOOK),
+    58: Meaning("unstable memory interface", LOOK),
+    59: Meaning("internal micro-controller error", LOOK),
     60: Meaning("video processor exception", APP),
+    61: Meaning("internal micro-controller breakpoint or warning", LOOK),
     62: Meaning("internal micro-controller halted", RESET),
     63: Meaning("row remapping or page retirement recorded", IGNORE),
     64: Meaning("row remapping or page retirement failed", RESET),
@@ -123,6 +132,7 @@ TABLE: t.Dict[int, Meaning] = {
     67: Meaning("illegal access by the driver", IGNORE),
     69: Meaning("graphics engine class error", APP),
     74: Meaning("NVLink error", WORKFLOW),
+    78: Meaning("vGPU could not be started", LOOK),
     79: Meaning("GPU has fallen off the bus", POWER),
     80: Meaning("corrupted data sent to the GPU", APP),
     92: Meaning("high rate of corrected ECC errors", IGNORE),
@@ -141,6 +151,7 @@ TABLE: t.Dict[int, Meaning] = {
     137: Meaning("NVLink privilege error", IGNORE),
     140: Meaning("unrecovered ECC error", RESET),
     141: Meaning("CUDA fast path error", IGNORE),
+    142: Meaning("video encoder error", LOOK),
     143: Meaning("GPU initialization error", RESET),
     144: Meaning("NVLink SAW error", RESET),
     145: Meaning("NVLink RLW error", RESET),
@@ -150,11 +161,25 @@ TABLE: t.Dict[int, Meaning] = {
     149: Meaning("NVLink NETIR error", RESET),
     150: Meaning("NVLink MSE error", RESET),
     151: Meaning("key rotation error", REBOOT),
+    152: Meaning("DLA memory error", IGNORE),
+    153: Meaning("DLA timeout", IGNORE),
     154: Meaning("recovery action changed", IGNORE),
     155: Meaning("NVLink error defined by software", RESET),
     156: Meaning("resource retired", RESET),
     157: Meaning("resource retirement failed", IGNORE),
     158: Meaning("fatal timeout", RESET),
+    159: Meaning("C2C error without data", LOOK),
     160: Meaning("memory channel retired", REBOOT),
     161: Meaning("memory channel retirement failed", IGNORE),
+    162: Meaning("power smoothing is in force again", IGNORE),
+    163: Meaning("power smoothing was switched off", LOOK),
+    164: Meaning("power smoothing is nearly worn out", LOOK),
+    165: Meaning("power smoothing is worn out", LOOK),
+    166: Meaning("NVLink traffic without encryption", LOOK),
+    167: Meaning("fatal PCIe timeout", LOOK),
+    168: Meaning("errors in protected memory", LOOK),
+    169: Meaning("security processor halted", LOOK),
+    170: Meaning("interrupt of a secured NVLink", LOOK),
+    171: Meaning("uncorrected DRAM error", LOOK),
+    172: Meaning("uncorrected SRAM error", LOOK),
 }

@@ -30,6 +30,7 @@ from . import (
     image_environment,
     initramfs,
     kernel,
+    kernel_log,
     nodes,
     packages,
     pci_link,
@@ -181,7 +182,7 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
             jobs["image_digests"] = lambda: docker.image_digests(host, image)
             jobs["image_environment"] = lambda: image_environment.environment(host, image)
         jobs["units"] = lambda: services.units(host, desired)
-        jobs["kernel_log"] = lambda: kernel.kernel_log(host)
+        jobs["kernel_log"] = lambda: kernel_log.kernel_log(host)
         jobs["libraries"] = lambda: driver.libraries(host)
         jobs["module_on_disk"] = lambda: _module_on_disk(host, boot)
         jobs["dkms"] = lambda: kernel.dkms(host)

@@ -14,6 +14,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     CpuFrequency,
     CpuTimes,
     Engines,
+    GpuProcess,
     MemoryState,
     Reading,
     Stall,
@@ -28,6 +29,13 @@ GIB = 1024 * 1024 * 1024
 def load(**fields: t.Any) -> t.Callable[[], Node]:
     """A healthy node on which this is otherwise."""
     return lambda: with_(node(), load=healthy.load(**fields))
+
+
+def starved_gpu() -> Node:
+    """The disks are waited for, and a GPU has a program on it that computes next to nothing."""
+    of = load(stalls=stalls(io=waiting(64.0, 41.5)))()
+    program = GpuProcess(4242, "python3", 5 * GIB)
+    return dataclasses.replace(of, evidence=healthy.of_gpu(of.evidence, 0, utilization=3, processes=(program,)))
 
 
 def load_unread(field: str, why: str) -> t.Callable[[], Node]:
@@ -90,6 +98,12 @@ CASES = (
         "hardware.pressure",
         "the node waits for its disks: data does not come fast enough",
         load(stalls=stalls(io=waiting(64.0, 41.5))),
+        ("slow",),
+    ),
+    Case(
+        "hardware.pressure",
+        "GPUs wait for data: the disks are waited for, and programs on GPUs compute next to nothing",
+        starved_gpu,
         ("slow",),
     ),
     Case(

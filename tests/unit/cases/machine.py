@@ -11,67 +11,29 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 import json
 import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import packages as wanted_packages
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import PATH as DOCKER_RECORD
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, FileState, PciDevice, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, PciDevice
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import initramfs as content
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import kept_packages, own_holds
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import initramfs
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Recorder
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.docker import pinned
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import FILE_LIMIT, Command, Stat, decoded
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import look
 from ansible_collections.goldennode.gpu.tests.unit import healthy
-from ansible_collections.goldennode.gpu.tests.unit.cases import questions
+from ansible_collections.goldennode.gpu.tests.unit.cases import questions, slowness, states
+from ansible_collections.goldennode.gpu.tests.unit.cases.container import FOLDER, Container
+from ansible_collections.goldennode.gpu.tests.unit.cases.disk import BOOTED, Disk
 
-NOW = 1796054400.0  # Mon 2026-11-30 16:00:00 UTC
-BOOTED = NOW - 7200
 UVM_MAJOR = 508
-FOLDER = "/usr/lib/x86_64-linux-gnu"
 
 #: What stands in for an A10 where a case names no card of its own.
 A10 = PciDevice("0000:17:00.0", "2236", "0302", "nvidia")
-
-
-@dataclasses.dataclass
-class Container:
-    """What a container of the probe answers: ``error`` are the engine's words where it did not start."""
-
-    error: str = ""
-    smi: t.Tuple[str, int] = ("", 0)
-    driver: str = ""
-    libcuda: str = ""
-    nodes: t.Dict[str, t.Tuple[int, int, int, int]] = dataclasses.field(default_factory=dict)
-    cuda: t.Dict[str, t.Any] = dataclasses.field(default_factory=dict)
-    label: str = "docker-default (enforce)"
-
-    def answer(self) -> t.Dict[str, t.Any]:
-        if self.error:
-            return {"rc": 125, "stderr": self.error + "\n"}
-        text = [section("confinement", self.label), section("smi", *self.smi)]
-        lines = []
-        for name, target in (("libcuda", self.libcuda), ("libnvidia-ml", "libnvidia-ml.so." + self.driver)):
-            path = "%s/%s.so.1" % (FOLDER, name)
-            real = target if target.startswith("/") else "%s/%s" % (FOLDER, target)
-            if real.startswith(FOLDER):
-                lines.append("cache %s.so.1 (libc6,x86-64) => %s\ntarget %s => %s" % (name, path, path, real))
-            else:
-                place = "%s/%s.so.1" % (real.rpartition("/")[0], name)
-                lines.append("preload %s.so.1 => %s\ntarget %s => %s" % (name, place, place, real))
-        text.append(section("libraries", "\n".join(lines)))
-        numbers = ("%s %x 0 %d %x %x" % (path, 0o020000 | mode, gid, major, minor)
-                   for path, (mode, gid, major, minor) in sorted(self.nodes.items()))  # fmt: skip
-        text += [section("nodes", "\n".join(numbers)), section("cuda", json.dumps(self.cuda))]
-        return {"rc": 0, "stdout": "\n@@goldennode start\n" + "".join(text)}
-
-
-def section(name: str, text: str, code: int = 0) -> str:
-    return "\n@@goldennode %s\n%s\n\n@@goldennode rc %d\n" % (name, text, code)
 
 
 def _toml(settings: t.Mapping[str, t.Any]) -> str:
@@ -81,22 +43,16 @@ def _toml(settings: t.Mapping[str, t.Any]) -> str:
     return "".join((*plain, *tables))
 
 
-class Machine:
+class Machine(Disk):
     """A host whose every answer can be replaced: ``files`` by path, ``answers`` by the name of the command."""
 
     def __init__(self, desired: Desired, gpus: t.Sequence[PciDevice] = (A10,), flavour: str = "") -> None:
+        super().__init__()
         self.desired = desired
         self.driver = str(desired.lock["driver"]["version"])
         self.flavour = flavour or str(desired.lock["driver"]["flavour"])
         self.kernel = str(desired.lock["kernel"]["release"])
         self.functions = tuple(gpus)
-        self.files: t.Dict[str, bytes] = {}
-        self.modes: t.Dict[str, int] = {}
-        self.digests: t.Dict[str, str] = {}
-        self.times: t.Dict[str, float] = {}
-        self.directories: t.Set[str] = set()
-        self.nodes: t.Dict[str, t.Tuple[int, int, int, int]] = {}  # mode, gid, major, minor
-        self.links: t.Dict[str, str] = {}
         self.answers: t.Dict[str, t.Dict[str, t.Any]] = {}
         self.units: t.Dict[str, t.Dict[str, str]] = {}
         self.packages: t.Dict[str, t.Tuple[str, bool]] = {}
@@ -112,9 +68,8 @@ class Machine:
 
     # --- what a case replaces ---------------------------------------------------------------------------------------
 
-    def write(self, path: str, text: str) -> None:
-        self.files[path] = text.encode("utf-8", "surrogateescape")
-        self.digests.pop(path, None)
+    def booted(self, moment: float) -> None:
+        self.write("/proc/stat", "%sbtime %d\n" % (slowness.CPU_TIMES, moment))
 
     def answer(self, name: str, rc: t.Optional[int] = 0, stdout: str = "", stderr: str = "", **more: t.Any) -> None:
         self.answers[name] = {"rc": rc, "stdout": stdout, "stderr": stderr, **more}
@@ -182,6 +137,16 @@ class Machine:
         self.cuda_fails(100, "CUDA_ERROR_NO_DEVICE")
         self.answer("dmesg", stdout="")
 
+    def state(self, index: int, **answers: t.Any) -> None:
+        """What NVML tells of one GPU besides: of two lines of one question the last counts."""
+        self.answers["nvml"]["stdout"] += states.lines(index, answers)
+
+    def image_sets(self, **variables: str) -> None:
+        """Of the image's environment what Docker is asked for: a line of JSON for each variable, an empty one last."""
+        said = "".join(json.dumps("%s=%s" % pair) + "\n" for pair in variables.items())
+        before = self.answers.get("image environment", {"stdout": "\n"})["stdout"]
+        self.answer("image environment", stdout=said + before)
+
     def smi_fails(self, rc: int, stdout: str = "", stderr: str = "") -> None:
         for name in ("nvidia-smi", "nvidia-smi -L", "nvidia-smi query"):
             self.answer(name, rc, stdout, stderr)
@@ -203,6 +168,7 @@ class Machine:
         said = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
         self.answer("docker info", 1, json.dumps({"ServerErrors": [said]}) + "\n")
         self.answer("docker image", 1, stderr=said + "\n")
+        self.answer("image environment", 1, stderr=said + "\n")
         self.answer("containers", 1, stderr=said + "\n")
         self.units["docker.service"] = {"LoadState": "loaded", "ActiveState": "failed", "UnitFileState": "enabled"}
         self.answer("journal of docker.service", stdout=words)
@@ -232,10 +198,11 @@ class Machine:
             "/etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nID=debian\nVERSION_ID="13"\n',
             "/proc/sys/kernel/osrelease": kernel + "\n",
             "/proc/sys/kernel/random/boot_id": "11111111-2222-4333-8444-555555555555\n",
-            "/proc/stat": "cpu  1 2 3\nbtime %d\n" % BOOTED,
             "/proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda1 ro quiet\n" % kernel,
             "/proc/devices": "Character devices:\n  1 mem\n195 nvidia\n%d nvidia-uvm\n\nBlock devices:\n" % UVM_MAJOR,
-            "/proc/self/mountinfo": "36 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n",
+            "/proc/self/mountinfo": "36 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+            "35 24 0:30 / /sys/fs/cgroup rw,nosuid,nodev - cgroup2 cgroup2 rw,nsdelegate\n",
+            **slowness.FILES,
             "/etc/group": "root:x:0:\nvideo:x:44:alice,bob\n",
             "/sys/module/apparmor/parameters/enabled": "Y\n",
             "/sys/kernel/security/lsm": "lockdown,capability,landlock,yama,apparmor\n",
@@ -247,6 +214,7 @@ class Machine:
             " root=/dev/sda1 ro quiet\n initrd /boot/initrd.img-%s\n}\n" % (kernel, kernel),
         }.items():
             self.write(path, text)
+        self.booted(BOOTED)
         self.directories |= {"/dev", "/sys/module", "/lib/modules/%s" % kernel, "/var/lib/docker"}
         for path, file in self.desired.files.items():
             self.write(path, file.content or "PK")
@@ -320,6 +288,9 @@ class Machine:
             gpu = {"index": index, "uuid": healthy.uuid(index), "name": "NVIDIA GPU", "pci": device.address}
             said += [{"asking": index}, {"gpu": gpu}]
         self.answer("nvml", stdout="".join(json.dumps(one) + "\n" for one in said))
+        nvlink = any(device.nvswitch for device in self.functions)
+        for index in range(len(rows)):
+            self.state(index, **states.healthy(nvlink))
         ready = self.cuda(driver, range(len(rows)))
         self.answer("cuda", stdout=json.dumps(ready) + "\n")
         wishes = {"all": range(len(rows)), str(len(rows) - 1): [len(rows) - 1], healthy.uuid(0): [0]}
@@ -375,6 +346,7 @@ class Machine:
         self.links["/var/run/cdi"] = "/run/cdi"
         digests = {"RepoDigests": [pinned(self.desired.lock["image"])]}
         self.answer("docker image", stdout=json.dumps(digests) + "\n")
+        self.image_sets(NVIDIA_VISIBLE_DEVICES="all", NVIDIA_DRIVER_CAPABILITIES="compute,utility")
         listener = {"path": "/run/docker.sock", "pid": 1, "program": "/sbin/init", "cgroup": "/init.scope"}
         self.answer("docker socket", stdout=json.dumps(listener) + "\n")
         users = ("", "root", *self.desired.settings["device_access"]["device_access_users"])
@@ -447,55 +419,3 @@ class Machine:
             moment = datetime.datetime.fromtimestamp(BOOTED + 60, datetime.timezone.utc)
             fields.setdefault("ActiveEnterTimestamp", moment.strftime("%a %Y-%m-%d %H:%M:%S UTC"))
         return "".join("%s=%s\n" % pair for pair in fields.items())
-
-    def read(self, path: str, limit: int = FILE_LIMIT) -> Reading[str]:
-        return decoded(self.read_bytes(path, limit))
-
-    def read_bytes(self, path: str, limit: int = FILE_LIMIT) -> Reading[bytes]:
-        return Reading(self.files.get(path))
-
-    def stat(self, path: str) -> Reading[Stat]:
-        if path in self.files:
-            changed = int(self.times.get(path, BOOTED - 3600))
-            size = len(self.files[path])
-            return Reading(Stat("file", self.modes.get(path, 0o644), 0, 0, size, changed, ctime=changed))
-        if path in self.nodes:
-            mode, gid, major, minor = self.nodes[path]
-            return Reading(Stat("char", mode, 0, gid, 0, int(BOOTED), major, minor, int(BOOTED)))
-        if path in self.directories or self._below(path):
-            return Reading(Stat("dir", 0o755, 0, 0, 4096, int(BOOTED), ctime=int(BOOTED)))
-        return Reading(None)
-
-    def listdir(self, path: str) -> Reading[t.Dict[str, Stat]]:
-        names = self._below(path)
-        if not names and path not in self.directories:
-            return Reading(None)
-        found = {name: self.stat("%s/%s" % (path, name)).value for name in sorted(names)}
-        link = Stat("link", 0o777, 0, 0, 0, int(BOOTED), ctime=int(BOOTED))
-        return Reading({name: stat or link for name, stat in found.items()})
-
-    def _below(self, path: str) -> t.Set[str]:
-        start = path.rstrip("/") + "/"
-        everything = (*self.files, *self.nodes, *self.directories, *self.links)
-        return {one[len(start) :].partition("/")[0] for one in everything if one.startswith(start)}
-
-    def realpath(self, path: str) -> Reading[str]:
-        if path in self.links:
-            return Reading(self.links[path])
-        return Reading(path if self.stat(path).value else None)
-
-    def file_state(self, path: str) -> Reading[FileState]:
-        if path not in self.files:
-            return Reading(None)
-        digest = self.digests.get(path) or hashlib.sha256(self.files[path]).hexdigest()
-        changed = float(self.times.get(path, BOOTED - 3600))
-        return Reading(FileState(path, digest, self.modes.get(path, 0o644), 0, 0, changed))
-
-    def hostname(self) -> str:
-        return "node1"
-
-    def machine(self) -> str:
-        return "x86_64"
-
-    def now(self) -> float:
-        return NOW

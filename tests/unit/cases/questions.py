@@ -12,7 +12,12 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import dpkg, running_containers, systemctl_show
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
+    dpkg,
+    image_environment,
+    running_containers,
+    systemctl_show,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe import container
 
 DOCKER = ("docker", "--host", "unix:///var/run/docker.sock")
@@ -36,6 +41,7 @@ _HOST: t.Tuple[t.Tuple[str, t.Tuple[t.Any, ...]], ...] = (
     ("dkms status", ("dkms", "status")),
     ("dmesg", ("dmesg",)),
     ("journal of the kernel", ("journalctl", r"--boot", r"--dmesg", *_UNTIL_NOW[1:])),
+    ("search in the journal of the kernel", ("journalctl", r"--boot", r"--dmesg", *_UNTIL_NOW[1:-1], r"--grep=[^/]+")),
     ("journal of {1}", ("journalctl", r"--unit=(nvidia-fabricmanager\.service|docker\.service)", *_UNTIL_NOW)),
     ("modinfo {2} {3}", ("modinfo", "-k", _NAME, _NAME)),
     ("modprobe {2}", ("modprobe", "--set-version", _NAME, "--show-depends", "nvidia")),
@@ -50,6 +56,11 @@ _HOST: t.Tuple[t.Tuple[str, t.Tuple[t.Any, ...]], ...] = (
     ("vital product data", ("grep", "-l", "-F", "SW_MNG", ...)),
     ("docker info", (*DOCKER, "info", "--format", r"\{\{json \.\}\}")),
     ("docker image", (*DOCKER, "image", "inspect", "--format", r"\{\{json \.\}\}", r"\S+@sha256:[0-9a-f]{64}")),
+    (
+        "image environment",
+        (*DOCKER, "image", "inspect", "--format", re.escape(image_environment.FORMAT), r"\S+@sha256:[0-9a-f]{64}"),
+    ),
+    ("{0} --version", (r"podman|crio|containerd", "--version")),
     ("containers", (*DOCKER, "container", "ls", "--format", r"\{\{\.ID\}\} \{\{\.Names\}\}")),
     ("described", (*DOCKER, "container", "inspect", "--format", re.escape(running_containers.FORMAT), ...)),
     # Only of a probe whose client had to be killed: the one thing that a look puts away is its own container.
@@ -71,6 +82,9 @@ _WAYS = (
 )
 _CAPABILITIES = ("--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
 _ASKED = ("--entrypoint", "sh", r"\S+@sha256:[0-9a-f]{64}", "-c", r"(?s).*\n.*", "goldennode", r"(?s).*\n.*")
+#: What imports the frameworks of the image, in a further container of the same hardening. Not isolated (-I), as the
+#: image may name its packages by PYTHONPATH; nothing is written (-B).
+_IMPORTS = ("--entrypoint", "python3", r"\S+@sha256:[0-9a-f]{64}", "-B", "-c", r"(?s).*\n.*", "frameworks", r"\d+")
 
 
 def name_of(where: str, argv: t.Sequence[str]) -> t.Optional[str]:
@@ -84,11 +98,14 @@ def name_of(where: str, argv: t.Sequence[str]) -> t.Optional[str]:
 
 
 def _container(argv: t.Sequence[str]) -> t.Optional[str]:
-    """``container WAY DEVICE``; what it may be told besides are the groups that open the nodes."""
+    """``container WAY DEVICE`` or ``frameworks``; what it may be told besides are the groups that open the nodes."""
     for way, words in _WAYS:
         for groups in range(8):
             front = (*_RUN, *_HARDENED, *(("--group-add", r"[1-9]\d*") * groups), *words)
-            rest = (*(_CAPABILITIES if way == "runtime" else ()), *_ASKED)
+            capabilities = _CAPABILITIES if way == "runtime" else ()
+            rest = (*capabilities, *_ASKED)
+            if _fits((*front, *capabilities, *_IMPORTS, ...), argv):
+                return "frameworks"
             if _fits((*front, *rest), argv) or _fits((*front, *rest, ...), argv):
                 return "container %s %s" % (way, _inside(words[-1], argv[len(front) - 1]))
     return None

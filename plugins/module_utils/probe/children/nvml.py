@@ -16,8 +16,9 @@ import json
 import sys
 import typing as t
 
-#: Codes of NVML's: no such device here, no such function in this library, a structure of another version.
-NOT_FOUND, NO_FUNCTION, OTHER_VERSION = 6, 13, 25
+#: Codes of NVML's: an argument that is not understood, no such device here, no such function in this library, a
+#: structure of another version.
+BAD_ARGUMENT, NOT_FOUND, NO_FUNCTION, OTHER_VERSION = 2, 6, 13, 25
 
 #: Field that tells what would bring the GPU back, from driver 570 on.
 RECOVERY_ACTION = 230
@@ -119,7 +120,7 @@ def fabric(nvml: t.Any, handle: t.Any) -> t.Dict[str, int]:
         except AttributeError:
             continue
         except nvml.NVMLError as error:
-            if error.value in (NO_FUNCTION, OTHER_VERSION):
+            if error.value in (BAD_ARGUMENT, NO_FUNCTION, OTHER_VERSION):
                 continue
             raise
         return told(info)

@@ -31,6 +31,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import generations
         ("2321", "hopper"),
         ("2335", "hopper"),  # H200
         ("2342", "grace_hopper"),
+        ("2348", "grace_hopper"),
         ("26b9", "ada"),  # L40S
         ("27b8", "ada"),  # L4
         ("2901", "blackwell"),

@@ -149,6 +149,15 @@ def test_a_registry_that_is_not_listed_is_never_asked_without_tls():
             [Response(401, {"www-authenticate": BEARER}), Response(200, {}, b'{"token": "t"}'), Response(401, {})],
             "without a login",
         ),
+        (
+            [Response(401, {"www-authenticate": 'Bearer realm="file:///etc/shadow"'})],
+            "registry.example sends for a token to 'file:///etc/shadow'",
+        ),
+        ([Response(401, {"www-authenticate": 'Bearer realm="token"'})], "sends for a token to 'token'"),
+        (
+            [Response(401, {"www-authenticate": BEARER}), Response(200, {}, b'{"token": "a\\r\\nX: y"}')],
+            "gives a token that no header can carry",
+        ),
     ],
 )
 def test_a_registry_that_does_not_answer_is_told(answers, said):

@@ -242,6 +242,14 @@ def test_a_fabric_that_waits_for_its_manager_is_said_once() -> None:
     assert status(evidence, "host_driver.fabric") == {"": "skip"}
 
 
+@pytest.mark.parametrize(("health", "golden"), [(1 << 4, False), (2 << 4, True), (4 << 8, True)])
+def test_a_broken_route_counts_where_the_switches_are_in_other_machines(health: int, golden: bool) -> None:
+    wanted = healthy.desired()
+    evidence = healthy.of_gpu(healthy.evidence("a10", wanted), fabric=Fabric(3, health=health, summary=2))
+    (finding,) = [f for f in verdict.run(wanted, evidence, 1).findings if f.id == "host_driver.fabric"]
+    assert (finding.status, finding.required) == ("fail", not golden)
+
+
 def test_a_guest_with_one_gpu_of_a_board_works_without_the_fabric() -> None:
     wanted = healthy.desired()
     evidence = healthy.of_gpu(healthy.evidence("a10", wanted), fabric=Fabric(1))
@@ -285,8 +293,9 @@ def test_the_generation_counts_only_while_the_gpu_is_busy() -> None:
     assert finding.actual == "generation 1 while the GPU is busy"
 
 
-def test_a_gpu_with_c2c_has_a_link_that_tells_nothing() -> None:
-    pci = tuple(dataclasses.replace(one, device="2342") if one.is_gpu else one for one in NODE.pci.value or ())
+@pytest.mark.parametrize("device", ["2342", "2348", "2941", "31c2"])
+def test_a_gpu_with_c2c_has_a_link_that_tells_nothing(device: str) -> None:
+    pci = tuple(dataclasses.replace(one, device=device) if one.is_gpu else one for one in NODE.pci.value or ())
     evidence = healthy.known(gpu(pcie=PcieLink(1, 5, 1, 16)), pci=pci)
     assert status(evidence, "hardware.pcie_link") == {"": "pass"}
 

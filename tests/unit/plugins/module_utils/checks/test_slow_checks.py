@@ -19,6 +19,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Engines,
     Evidence,
     Finding,
+    GpuProcess,
     HostLoad,
     MemoryState,
     Reading,
@@ -138,6 +139,71 @@ def test_a_node_that_waits_for_its_disks(full: float, status: str) -> None:
         assert (finding.entity, finding.actual) == ("io", "everything waited 20.0 % of the last 5 minutes")
         assert "leave the GPUs idle" in finding.cause
         assert "local NVMe disk" in finding.fix
+
+
+TRAINING = (GpuProcess(4242, "python3", 5 << 30),)
+DISKS = healthy.load(stalls=stalls("io", 64.0, 41.5))
+WAITING = "everything waited 41.5 % of the last 5 minutes"
+
+
+def of_many_gpus(*states: t.Mapping[str, t.Any], load: HostLoad = DISKS) -> Finding:
+    """Of a node with more GPUs, of which the first have these states."""
+    wanted = healthy.desired("h100x8")
+    node = healthy.known(healthy.evidence("h100x8", wanted), load=load)
+    for index, fields in enumerate(states):
+        node = healthy.of_gpu(node, index, **fields)
+    judged = verdict.run(wanted, node, 8)
+    assert judged.golden
+    (finding,) = [f for f in judged.findings if f.id == "hardware.pressure"]
+    return finding
+
+
+@pytest.mark.parametrize(("percent", "waits"), [(0, True), (9, True), (10, False), (97, False)])
+def test_a_gpu_that_waits_while_the_disks_are_waited_for_is_named(percent: int, waits: bool) -> None:
+    finding = of_many_gpus({"utilization": percent, "processes": TRAINING})
+    assert (finding.status, finding.entity) == ("fail", "io")
+    assert finding.actual == (
+        "%s; %s at %d %% (python3 (pid 4242))" % (WAITING, healthy.address(0), percent) if waits else WAITING
+    )
+    assert ("GPUs wait with it (1 of 1 that programs are on)" in finding.cause) is waits
+    assert ("nvidia-smi dmon" in finding.fix) is not waits
+    assert "iostat -x 5" in finding.fix
+
+
+def test_gpus_that_have_work_are_counted_beside_those_that_wait() -> None:
+    busy = {"utilization": 98, "processes": TRAINING}
+    finding = of_many_gpus({"utilization": 3, "processes": TRAINING}, busy, {"utilization": 0})
+    assert "GPUs wait with it (1 of 2 that programs are on)" in finding.cause
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"utilization": 0, "processes": ()},
+        {"utilization": None, "processes": TRAINING},  # with MIG on there is no such number
+        {"utilization": Reading.unknown("NVML: Unknown Error (code 999)"), "processes": TRAINING},
+        {"utilization": 0, "processes": Reading.unknown("NVML: Insufficient Permissions (code 4)")},
+    ],
+    ids=["nobody is on it", "not told", "not known", "its programs are not known"],
+)
+def test_a_gpu_of_which_it_is_not_known_is_not_said_to_wait(fields: t.Mapping[str, t.Any]) -> None:
+    assert of_many_gpus(fields).actual == WAITING
+
+
+def test_a_gpu_that_waits_is_no_fault_where_nobody_waits_for_disks() -> None:
+    assert of_many_gpus({"utilization": 0, "processes": TRAINING}, load=healthy.load()).status == "pass"
+
+
+def test_where_nvml_does_not_answer_the_disks_are_told_all_the_same() -> None:
+    node = healthy.unreadable(healthy.known(NODE, load=DISKS), "nvml")
+    (finding,) = [f for f in verdict.run(WANTED, node, 1).findings if f.id == "hardware.pressure"]
+    assert (finding.status, finding.actual) == ("fail", WAITING)
+
+
+def test_a_gpu_waits_also_where_the_kernel_counts_no_waiting() -> None:
+    load = healthy.load(stalls={}, times=CpuTimes(30.0, 0.0))
+    finding = of_many_gpus({"utilization": 0, "processes": TRAINING}, load=load)
+    assert finding.actual.startswith("CPUs idled for disks 30.0 % of the time since boot; ")
 
 
 def test_disks_that_some_wait_for_are_no_fault() -> None:

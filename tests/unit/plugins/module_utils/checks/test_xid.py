@@ -80,7 +80,7 @@ def test_what_has_several_causes_is_for_a_person(number: int) -> None:
     assert "%s" not in finding.fix
 
 
-@pytest.mark.parametrize("number", [8, 13, 31, 32, 43, 45, 63, 69, 92, 137])
+@pytest.mark.parametrize("number", [8, 13, 14, 31, 32, 43, 45, 63, 69, 92, 137, 152, 153, 162])
 def test_a_programs_own_error_is_told_and_no_fault(number: int) -> None:
     found = judged(logged("%d, x" % number))
     assert (found.golden, found.not_proven) == (True, ())
@@ -92,6 +92,29 @@ def test_a_programs_own_error_is_told_and_no_fault(number: int) -> None:
 def test_a_contained_error_and_one_that_is_new_are_told_and_take_no_gold() -> None:
     assert "kept to one program" in told(logged("94, pid=1, Contained")).cause
     assert "an error that we do not know: Xid 999" in told(logged("999, x")).cause
+
+
+@pytest.mark.parametrize("number", [56, 57, 58, 59, 61, 78, 142, 159, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172])
+def test_one_for_which_the_catalog_names_no_action_is_told_by_its_name(number: int) -> None:
+    finding = told(logged("%d, x" % number))
+    assert "an error for which NVIDIA names no action: Xid %d (" % number in finding.cause
+    assert "not in NVIDIA's table" not in finding.cause
+
+
+def test_one_without_an_action_of_its_own_does_not_hide_what_the_driver_asks_for() -> None:
+    assert "wants a reset of the GPU" in broken(logged("167, x", RESET_WANTED), "reboot").cause
+
+
+def test_a_fatal_error_of_an_nvswitch_is_told_once_for_each_switch_and_takes_no_gold() -> None:
+    lines = [
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)",
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+        "nvidia-nvswitch1: SXid (PCI:0000:c4:00.0): 20009, Non-fatal, Link 04 RX Short Error Rate",
+    ]
+    finding = told(dataclasses.replace(NODE, kernel_log=kernel_log.parse("\n".join(lines))))
+    assert finding.entity == "0000:c3:00.0"
+    assert finding.actual == "SXid 24007, Link 28 sourcetrack timeout error (First); 1 more"
+    assert "(SXid 24007)" in finding.cause
 
 
 def test_what_came_first_is_said_first_and_a_repeated_one_once() -> None:

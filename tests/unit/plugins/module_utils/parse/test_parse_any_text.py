@@ -46,6 +46,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     engine_settings,
     fabric_manager,
     frameworks,
+    gpu_state,
     groups,
     grub,
     image_environment,
@@ -65,9 +66,11 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.parse import (
     os_release,
     own_holds,
     pci,
+    pcie,
     pressure,
     proc_nvidia,
     running_containers,
+    sxid,
     systemctl_show,
     text,
     toolkit_config,
@@ -130,12 +133,20 @@ def engines_of(text: str) -> Reading[t.Any]:
     return Reading([parse(bare, [plain.value, plain.value]) for parse in every])
 
 
+def state_lines(said: str) -> t.List[t.Dict[str, t.Any]]:
+    """What a child may print of each question in place of its answer."""
+    names = ("mig", "mig_devices", "ecc", "ecc_volatile", "remapped", "recovery", "fabric", "pcie", "processes", said)
+    answers: t.Tuple[t.Any, ...] = (said, [said], [[said]], {"state": said}, len(said), None)
+    return [{"state": 0, "of": name, "value": value} for name in names for value in answers]
+
+
 PARSERS: t.Dict[str, Parser] = {
     "nvidia_smi.query": lambda s, rc: nvidia_smi.query(s, s[:40], rc),
     "nvidia_smi.listing": lambda s, rc: nvidia_smi.listing(s, "", rc),
     "nvidia_smi.banner": lambda s, rc: nvidia_smi.banner(s, "", rc),
     "nvidia_smi_banner": lambda s, rc: nvidia_smi_banner.parse(s, "", rc),
     "nvidia_smi_xml": lambda s, rc: nvidia_smi_xml.parse(s),
+    "sxid": lambda s, rc: sxid.parse(s.splitlines()),
     "xid": lambda s, rc: xid.parse(s.splitlines()),
     "proc_nvidia.loaded": lambda s, rc: proc_nvidia.loaded(s, s[:12] or None),
     "proc_nvidia.params": lambda s, rc: proc_nvidia.params(s),
@@ -193,6 +204,9 @@ PARSERS: t.Dict[str, Parser] = {
     "engine_settings": lambda s, rc: engines_of(s),
     "engine_kept": lambda s, rc: engine_kept.kept(Reading(s.encode("utf-8", "replace")), "/etc/crio/crio.conf"),
     "engine_settings.version": lambda s, rc: Reading((engine_settings.version(s), engine_settings.is_hook(s))),
+    "engine_settings.imports": lambda s, rc: Reading(engine_settings.imports({"imports": s.split()})),
+    "gpu_state.clock_events": lambda s, rc: Reading([gpu_state.states(state_lines(s)), gpu_state.clock_events(len(s))]),
+    "pcie": lambda s, rc: Reading([pcie.generation(s), pcie.lanes(s)]),
     "json_lines": lambda s, rc: json_lines.parse_object(s, "it"),
     "apt_errors": lambda s, rc: Reading((apt_errors.explain(s), apt_errors.repositories(s), apt_errors.reason(s))),
     "apt_errors.concerning": lambda s, rc: Reading(apt_errors.concerning(s, lambda name: "goldennode" in name)),
@@ -254,6 +268,7 @@ SEEDS = [
     "cpu  95584 30357 63854 366007 1781 0 778 115 0 0\ncpu0 1\n",
     "MemTotal: 10 kB\nMemAvailable: 5 kB\nSwapTotal: 4 kB\nSwapFree: 1 kB\npswpin 5\n",
     "0-3,8,10-11\n",
+    "16.0 GT/s PCIe\n",
     "150000 100000\n",
     "0::/system.slice/docker-0a.scope\n4:memory:/docker/0a\n",
     "oom_kill 2\nnr_periods 200\nnr_throttled 50\nDevice Minor: 3\n",

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import GpuState, Reading, to_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.parse import gpu_state, kernel_log, pcie, xid
+from ansible_collections.goldennode.gpu.plugins.module_utils.parse import gpu_state, kernel_log, pcie, sxid, xid
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import from_plain
 from ansible_collections.goldennode.gpu.tests.unit import healthy
 
@@ -159,3 +159,30 @@ def test_what_is_no_xid_is_left_out_and_a_number_that_is_new_has_no_meaning() ->
 )
 def test_what_an_xid_asks_for(bucket: str, numbers: t.Sequence[int]) -> None:
     assert {number: xid.TABLE[number].bucket for number in numbers} == dict.fromkeys(numbers, bucket)
+
+
+# --- SXids: lines of public repositories (leptonai/gpud, NVIDIA/NVSentinel) -------------------------------------------
+
+SXIDS = [
+    ("SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)", 24007, True),
+    ("SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)", 12028, False),
+    ("SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", 20034, True),
+]
+
+
+@pytest.mark.parametrize(("line", "number", "fatal"), SXIDS)
+def test_an_sxid_has_a_switch_a_number_and_says_whether_it_is_fatal(line: str, number: int, fatal: bool) -> None:
+    log = kernel_log.parse("[ 1108.858286] nvidia-nvswitch0: %s\n" % line).value
+    assert log is not None
+    (found,) = sxid.parse(log).value or ()
+    assert (found.switch, found.number, found.fatal) == (line[10:22], number, fatal)
+    assert line.endswith(found.text)
+    assert xid.parse(log).value == ()
+
+
+def test_the_second_line_of_an_sxid_and_an_xid_are_none() -> None:
+    lines = (
+        "nvidia-nvswitch3: SXid (PCI:0000:08:00.0): 22013, Severity 0 Engine instance 60 Sub-engine instance 00",
+        "NVRM: Xid (PCI:0000:08:00): 79, GPU has fallen off the bus.",
+    )
+    assert sxid.parse(lines).value == ()

@@ -170,6 +170,24 @@ def test_a_storm_of_lines_keeps_beginning_and_end():
     assert lines[-1].endswith(" 99999")
 
 
+def test_programs_that_fail_all_day_push_no_fault_of_a_gpu_out_of_sight():
+    fault, again = (
+        "NVRM: Xid (PCI:0000:05:00): 95, pid=1, Uncontained: LTC TAG.",
+        "NVRM: Xid (PCI:0000:05:00): 95, pid=2, Uncontained: LTC TAG.",
+    )
+    switch = "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)"
+    storm = ["NVRM: Xid (PCI:0000:01:00): 31, pid=%d, MMU Fault." % n for n in range(1000)]
+    lines = kernel_log.parse("\n".join([*storm, fault, fault, switch, *storm, again, *storm])).value
+    assert [line for line in lines if line not in storm] == [fault, switch, again]
+    assert len(lines) == kernel_log.KEPT_FIRST + kernel_log.KEPT_LAST + 3
+
+
+def test_what_is_kept_between_beginning_and_end_has_an_end_too():
+    lines = ["NVRM: Xid (PCI:%04x:01:00): 31, n" % n for n in range(20_000)]
+    kept = kernel_log.parse("\n".join(lines)).value
+    assert len(kept) == kernel_log.KEPT_FIRST + kernel_log.KEPT_LAST + kernel_log.KEPT_XIDS
+
+
 def test_packages_that_matter_with_their_holds():
     found = dpkg.parse(fixtures.text("dpkg_query-1.22.22-debian13.txt"), ("libcuda*", "nvidia-*", "bash")).value
     assert found["libcuda1"] == Package("libcuda1", "580.159.03-1", held=True)

@@ -73,7 +73,7 @@ def nvmlDeviceGetGpuFabricInfoV(handle, info):
     if isinstance(info._obj, c_nvmlGpuFabricInfo_v2_t):
         info._obj.state, info._obj.healthMask = 3, 2
     else:
-        unsupported(25)
+        unsupported(OLDER)
 def nvmlDeviceGetCurrentClocksEventReasons(handle): unsupported(13)
 def nvmlDeviceGetCurrentClocksThrottleReasons(handle): return 0x44
 def nvmlDeviceGetPersistenceMode(handle): return int("on")
@@ -90,6 +90,7 @@ def ask_nvml(tmp_path, timeout=30.0, **changes: bool):
     agent = tmp_path / "agent.pyz"
     with zipfile.ZipFile(agent, "w") as archive:
         head = "MISMATCH, HANGS = %r, %r\n" % (changes.get("mismatch", False), changes.get("hangs", False))
+        head += "OLDER = %d\n" % (2 if changes.get("bad_argument") else 25)
         archive.writestr("pynvml.py", head + PYNVML + (STATE if changes.get("state") else ""))
     return LocalHost().run(["python3", "-I", "-c", children.source(nvml), "nvml", str(agent)], timeout)
 
@@ -155,6 +156,12 @@ def test_nvml_is_asked_for_the_state_of_each_gpu_that_answers(tmp_path):
     assert state.processes.value == (GpuProcess(4711, "python3"),)
     assert "secret" not in done.stdout
     assert "train.py" not in done.stdout
+
+
+def test_a_library_that_calls_a_newer_structure_a_bad_argument_is_asked_by_the_older_one(tmp_path):
+    done = ask_nvml(tmp_path, state=True, bad_argument=True)
+    answer = nvml_answer.parse(done.stdout, done.stderr, done.rc).value
+    assert answer.gpus[0].state.fabric.value == Fabric(3, 0, 2, 0)
 
 
 def test_a_question_that_hangs_is_known_by_the_gpu_and_the_question(tmp_path):

@@ -387,6 +387,40 @@ def test_the_kernel_log_where_dmesg_is_refused():
     assert look(nodes.Node(node.capture)).kernel_log.value == ("NVRM: from the journal.",)
 
 
+RING = """[99.1] eth0: up
+[99.2] NVRM: Xid (PCI:0000:01:00): 31, b
+[99.3] eth0: down
+[99.4] NVRM: Xid (PCI:0000:01:00): 45, c
+"""
+OLD, SHARED, NEW = ("NVRM: Xid (PCI:0000:01:00): %s" % said for said in ("95, a", "31, b", "45, c"))
+
+
+@pytest.mark.parametrize(
+    ("journal", "lines"),
+    [
+        ({"rc": 0, "stdout": "%s\n%s\n" % (OLD, SHARED)}, (OLD, SHARED, NEW)),
+        ({"rc": 0, "stdout": "%s\n" % OLD}, (OLD, SHARED, NEW)),
+        ({"rc": 1, "stdout": ""}, (SHARED, NEW)),
+        ({"rc": None, "stdout": OLD, "timed_out": True, "error": "killed"}, (SHARED, NEW)),
+    ],
+)
+def test_what_the_kernel_has_forgotten_of_this_boot_is_in_the_journal(journal, lines):
+    node = nodes.Node()
+    node.answer(["dmesg"], rc=0, stdout=RING, stderr="")
+    words = "nvrm|nvidia|nouveau|nova[-_]|unsigned module|unavailable key|trusted key|key was rejected"
+    argv = ["journalctl", "--boot", "--dmesg", "--no-pager", "--quiet", "--output=cat"]
+    node.capture["commands"].append({"where": "host", "argv": [*argv, "--grep=%s" % words], "stderr": "", **journal})
+    node = nodes.Node(node.capture)
+    assert look(node).kernel_log.value == lines
+    assert any("--grep=%s" % words in command.argv for command, _unprivileged, _groups in node.ran)
+
+
+def test_a_log_from_the_beginning_of_the_boot_is_all_there_is():
+    node = nodes.Node()
+    look(node)
+    assert not [command.argv for command, _unprivileged, _groups in node.ran if "--dmesg" in command.argv]
+
+
 def test_an_image_that_is_not_the_recorded_one_is_read_and_a_cheap_look_says_that_it_was_not():
     node = nodes.Node()
     record = json.loads(node.capture["files"]["/var/lib/goldennode/initramfs.json"])
