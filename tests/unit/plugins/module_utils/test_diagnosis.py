@@ -124,14 +124,6 @@ def test_informational_findings_and_reasons_are_told():
     assert "(packages.kept)" in shown(one)
 
 
-@pytest.mark.parametrize(("status", "title"), [("fail", "ADVICE"), ("unknown", "NOT PROVEN")])
-def test_what_could_be_better_is_no_gap_in_the_proof_and_what_is_not_known_is_one(status, title):
-    slow = Finding("hardware.pressure", "hardware", status, actual="92 %", cause="Tasks wait.", required=False)
-    one = Case("x", verdict.conclude((slow,)))
-    assert "  %s  Tasks wait." % title.ljust(10) in shown(one)
-    assert bool(one.verdict.not_proven) == (title == "NOT PROVEN")
-
-
 def test_the_plain_result_has_what_a_report_needs():
     found = diagnosis.plain(OLD)
     assert set(found) == {
@@ -211,9 +203,9 @@ def test_the_sentence_of_a_node_has_an_end_before_what_to_do():
 
 def test_of_two_informational_findings_alike_is_said_what_each_is_about():
     found = [
-        Finding("image.shadowed", "image", "unknown", entity=way, actual="not looked for", required=False)
+        Finding(id="image.shadowed", layer="image", status="unknown", entity=way, actual="not read", required=False)
         for way in ("runtime", "cdi")
     ]
     one = dataclasses.replace(OLD, verdict=dataclasses.replace(OLD.verdict, findings=(*OLD.verdict.findings, *found)))
     for way in ("runtime", "cdi"):
-        assert "  NOT PROVEN  %s: not looked for (image.shadowed)\n" % way in shown(one) + "\n"
+        assert "  NOT PROVEN  %s: not read (image.shadowed)\n" % way in shown(one) + "\n"

@@ -177,7 +177,10 @@ def test_in_a_folder_what_is_no_file_has_its_row_and_is_not_waited_for(tmp_path,
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("~no-such-user-at-all/x", "is not there. Check the path; a relative one counts from where the play is"),
+        (
+            "~no-such-user-at-all/x",
+            "is not there. Check the path; a relative one counts from where the play is started",
+        ),
         ("x" * 300, "cannot be read: File name too long. Check the path and its permissions"),
         ("x\0y", "embedded null "),
     ],
