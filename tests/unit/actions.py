@@ -15,6 +15,17 @@ from ansible.template import Templar, trust_as_template
 from ansible_collections.goldennode.gpu.plugins.filter import package_changes
 
 
+class Display:
+    """A terminal that keeps what it was shown."""
+
+    def __init__(self, columns: int = 100) -> None:
+        self.columns = columns
+        self.shown: t.List[str] = []
+
+    def display(self, text: str) -> None:
+        self.shown.append(text)
+
+
 def run(
     action: t.Type[t.Any],
     arguments: t.Dict[str, t.Any],

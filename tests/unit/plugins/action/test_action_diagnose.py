@@ -47,23 +47,8 @@ HOSTVARS = {
 }
 
 
-class Display:
-    columns = 100
-
-    def __init__(self):
-        self.shown = []
-
-    def display(self, text):
-        self.shown.append(text)
-
-
-@pytest.fixture(autouse=True)
-def no_columns(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-
 def run(**arguments):
-    display = Display()
+    display = actions.Display()
     found = actions.run(action.ActionModule, arguments, {"hostvars": HOSTVARS}, display=display)
     assert len(display.shown) == 1
     assert found["changed"] is False
@@ -90,7 +75,7 @@ def test_every_host_has_its_part_and_what_is_broken_stands_last():
 
 
 def test_a_host_that_was_lost_meanwhile_is_unreachable():
-    display = Display()
+    display = actions.Display()
     variables = {"hostvars": HOSTVARS, "ansible_play_hosts": ["well"]}
     found = actions.run(action.ActionModule, {"hosts": ["well", "works"]}, variables, display=display)
     assert found["nodes"]["works"]["verdict"] == "unreachable"
@@ -150,7 +135,7 @@ def test_what_cannot_be_compared_with(compare, words):
 
 
 def test_what_was_found_is_told_and_kept_whatever_else_is_wrong(tmp_path):
-    display, (file, result) = Display(), (tmp_path / "file", tmp_path / "result.json")
+    display, (file, result) = actions.Display(), (tmp_path / "file", tmp_path / "result.json")
     file.write_text("")
     arguments = {"hosts": ["well", "old"], "compare": "nobody", "capture_to": str(file), "result": str(result)}
     with pytest.raises(AnsibleActionFail) as error:

@@ -29,23 +29,8 @@ HOSTVARS = {
 }
 
 
-class Display:
-    columns = 79
-
-    def __init__(self):
-        self.shown = []
-
-    def display(self, text):
-        self.shown.append(text)
-
-
-@pytest.fixture(autouse=True)
-def no_columns(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-
 def run(arguments):
-    display = Display()
+    display = actions.Display(columns=79)
     found = actions.run(action.ActionModule, arguments, {"hostvars": HOSTVARS}, display=display)
     assert len(display.shown) == 1
     return found, display.shown[0]
@@ -125,7 +110,10 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: pathlib.Path, option: 
     path = tmp_path / "no" / "such"
     with pytest.raises(AnsibleActionFail) as error:
         actions.run(
-            action.ActionModule, {"hosts": ["node1"], option: str(path)}, {"hostvars": HOSTVARS}, display=Display()
+            action.ActionModule,
+            {"hosts": ["node1"], option: str(path)},
+            {"hostvars": HOSTVARS},
+            display=actions.Display(columns=79),
         )
     assert str(error.value) == (
         "%s: %s cannot be written: No such file or directory. Name a file in a folder that is yours" % (option, path)
