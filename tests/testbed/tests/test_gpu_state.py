@@ -360,10 +360,47 @@ def test_smi_lists_instances(a100: Machine) -> None:
     assert len(rows) == 7
 
 
-def test_cuda_has_the_first_mig_device_alone(a100: Machine) -> None:
+def as_cuda_names(uuids: list[str]) -> list[str]:
+    """The question writes GPU before each."""
+    return [uuid.replace("MIG-", "GPU-") for uuid in uuids]
+
+
+@pytest.mark.parametrize(("driver", "seen"), [("580.159.03", 7), ("565.57.01", 1)])
+def test_cuda_has_every_mig_device_since_570_and_one_before(a100: Machine, driver: str, seen: int) -> None:
+    a100.load_module(driver)
+    a100.install_libraries(driver)
     answer = a100.ask(ASK_CUDA)
-    assert (answer["init"], answer["names"]) == (0, ["NVIDIA A100 80GB PCIe MIG 1g.10gb"])
-    assert answer["uuids"] == [mig_uuids(a100)[0].replace("MIG-", "GPU-")]  # the question writes GPU before each
+    assert (answer["init"], answer["names"]) == (0, ["NVIDIA A100 80GB PCIe MIG 1g.10gb"] * seen)
+    assert answer["uuids"] == as_cuda_names(mig_uuids(a100)[:seen])
+
+
+@pytest.mark.parametrize(("driver", "seen"), [("580.159.03", 8), ("565.57.01", 1)])
+def test_whole_gpus_beside_mig_devices(h100x8: Machine, driver: str, seen: int) -> None:
+    profile = h100x8.root / "etc/simgpu/profile"
+    lines = profile.read_text(encoding="utf-8").replace(" mig=no", " mig=off").splitlines()
+    lines[lines.index(next(line for line in lines if line.startswith("gpu index=3")))] += " mig=on"
+    place = lines.index(next(line for line in lines if line.startswith("gpu index=4")))
+    lines.insert(place, "mig gpu=3 gi=7 ci=0 uuid=MIG-1f1de3a2-0000-5000-8000-00000000aaaa profile=1g.10gb start=4")
+    profile.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    h100x8.load_module(driver)
+    h100x8.install_libraries(driver)
+    answer = h100x8.ask(ASK_CUDA)
+    assert answer["init"] == 0
+    uuids = t.cast("list[str]", answer["uuids"])
+    assert (len(uuids), uuids[0]) == (seen, "GPU-1f1de3a2-0000-5000-8000-00000000aaaa")
+    assert h100x8.uuids()[3] not in uuids
+
+
+def test_a_process_sees_the_mig_devices_whose_nodes_it_may_open(a100: Machine) -> None:
+    """A container has the nodes of its own devices alone: 66 and 67 are those of the first."""
+    assert a100.smi("-L").stdout.count("MIG-") == 7
+    for denied in ("nvidia-cap66", "nvidia-cap67"):
+        assert mig_uuids(a100)[0] not in a100.smi("-L", denied=denied).stdout
+        assert a100.ask(ASK_CUDA, denied=denied)["uuids"] == as_cuda_names(mig_uuids(a100)[1:])
+    for name in (a100.root / "dev/nvidia-caps").iterdir():
+        name.chmod(0o400)
+    assert "MIG-" not in a100.smi("-L", user=True).stdout
+    assert a100.ask(ASK_CUDA, user=True)["error"] == "CUDA_ERROR_NO_DEVICE"
 
 
 def test_mig_without_instances_is_no_device_for_cuda(a100: Machine) -> None:
