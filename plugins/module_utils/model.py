@@ -712,8 +712,8 @@ class ContainerLook:
 class Request:
     """One GPU that a container asked for, as it was asked (an index or a UUID), and what it saw.
 
-    ``uuid`` is the GPU that is meant, by the host's NVML; of a GPU in MIG mode it is one of its MIG devices. ``asked`` is "" where there is no name to ask by, which
-    ``look`` then says.
+    ``uuid`` is the GPU that is meant, by the host's NVML; of a GPU in MIG mode it is one of its MIG devices. ``asked``
+    is "" where there is no name to ask by, which ``look`` then says.
     """
 
     injection: str

@@ -192,6 +192,8 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
         bad = ("fail", "unknown") if answer.code == _NO_DEVICE and check is gpu_modes.mig else ("fail",)
         if any(f.status in bad and f.required for f in check(desired, evidence, expected_gpus)):
             return [skipped("CUDA failed (%s): see %s" % (actual, id_of))]
+    if answer.code == 0 and evidence.nvml.value is None:
+        return [skipped("%s, and cannot be judged before MIG is known: see host_driver.nvml" % actual)]
     if answer.code == 0:
         cause, fix, repair = cuda_counts(evidence, answer, "declared"), tools.CUDA_ERRORS[100][1], "manual"
     else:
@@ -205,9 +207,9 @@ def cuda_expected(evidence: Evidence, expected_gpus: t.Optional[int]) -> str:
     return "cuInit 0, devices of %s" % parts.words if parts else tools.cuda_wanted(expected_gpus)
 
 
-def cuda_counts(evidence: Evidence, answer: CudaInit, than: str) -> str:
+def cuda_counts(evidence: Evidence, answer: CudaInit, than: str, who: str = "CUDA") -> str:
     """The cause where CUDA starts and sees other devices than it shall."""
     parts = mig_devices.of(evidence)
     if parts:
-        return "CUDA sees other devices than this node's: %s." % mig_devices.wrong(parts, answer)
-    return "CUDA sees another number of GPUs than %s." % than
+        return "%s sees other devices than this node's: %s." % (who, mig_devices.wrong(parts, answer))
+    return "%s sees another number of GPUs than %s." % (who, than)

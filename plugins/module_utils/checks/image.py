@@ -278,7 +278,8 @@ def _cuda_answer(way: str, answer: CudaInit, evidence: Evidence, expected_gpus: 
     if answer.code == 0 and (answer.devices is None or mig_devices.fits(evidence, answer, expected_gpus)):
         return passed("CUDA answers%s" % ("" if answer.devices is None else ", %d devices" % answer.devices), way)
     if answer.code == 0:
-        cause, fix, repair = "In the container " + answers.cuda_counts(evidence, answer, "expected"), RUN_SITE, "roles"
+        cause = answers.cuda_counts(evidence, answer, "expected", "CUDA in the container")
+        fix, repair = RUN_SITE, "roles"
     else:
         cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
     return failed(

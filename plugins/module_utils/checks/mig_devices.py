@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What programs are given on a node with GPUs in MIG mode: MIG devices and whole GPUs, and which of them CUDA shall see.
+"""What programs are given on a node with GPUs in MIG mode: MIG devices and whole GPUs; which of them CUDA shall see.
 
 How many GPUs a node has is counted in cards; CUDA counts devices. Before driver 570 it sees one MIG device and nothing
 else, whatever is there; since then one compute instance of each GPU instance, and the whole GPUs beside them.
@@ -15,15 +15,15 @@ from ..model import CudaInit, Evidence, Gpu, MigDevice
 
 
 class Parts(t.NamedTuple):
-    """``count``: of the MIG devices. ``devices`` is None where their UUIDs are not known. ``whole``: GPUs' UUIDs."""
+    """``total``: of the MIG devices. ``devices`` is None where their UUIDs are not known. ``whole``: GPUs' UUIDs."""
 
-    count: int
+    total: int
     devices: t.Optional[t.Tuple[str, ...]]
     whole: t.Tuple[str, ...]
 
     @property
     def words(self) -> str:
-        mig = "%d MIG device%s" % (self.count, "" if self.count == 1 else "s")
+        mig = "%d MIG device%s" % (self.total, "" if self.total == 1 else "s")
         return "%s and %d whole GPU%s" % (mig, len(self.whole), "" if len(self.whole) == 1 else "s")
 
 
@@ -69,7 +69,7 @@ def number_fits(evidence: Evidence, devices: t.Optional[int], expected_gpus: t.O
 
 def wrong(parts: Parts, answer: CudaInit) -> str:
     """What CUDA sees that is not as it shall be, in words."""
-    most = parts.count + len(parts.whole)
+    most = parts.total + len(parts.whole)
     if answer.devices is None or not 1 <= answer.devices <= most:
         return "it counts %s of %s" % (answer.devices, parts.words)
     if answer.uuids is None or parts.devices is None:

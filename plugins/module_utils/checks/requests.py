@@ -114,10 +114,8 @@ def _compare(desired: Desired, evidence: Evidence, request: Request, look: Conta
 def _cause(request: Request, there: t.Sequence[str]) -> str:
     kind = "MIG device" if request.uuid.startswith("MIG-") else "GPU"
     if len(there) > 1 and any(mig_devices.same(one, request.uuid) for one in there):
-        return "The container got more than the %s that it asked for: whoever shares this node sees the others' %ss." % (
-            kind,
-            kind,
-        )
+        said = "The container got more than the %s that it asked for: whoever shares this node sees the others' %ss."
+        return said % (kind, kind)
     if not there:
         return "The container asked for %s %s and got none." % (kind, request.asked)
     return "The container asked for %s %s and got another." % (kind, request.asked)

@@ -24,9 +24,9 @@ Wish = t.Tuple[str, str, str]
 
 
 class Target(t.NamedTuple):
-    """A GPU or a MIG device, by its index (7, 0:2) and its UUID. ``prefix`` is what some specifications put before."""
+    """A GPU or a MIG device, by its number (7, 0:2) and its UUID. ``prefix`` is what some specifications put before."""
 
-    index: str
+    number: str
     uuid: str
     prefix: str = "gpu"
 
@@ -59,8 +59,8 @@ def requests(
         if not names.known:
             return Reading.unknown(names.error or "")
         last = targets[-1]
-        if way == "runtime" and how.by_mount and ":" in last.index:  # no path of a mount can have it
-            last = last._replace(index=last.uuid)
+        if way == "runtime" and how.by_mount and ":" in last.number:  # no path of a mount can have it
+            last = last._replace(number=last.uuid)
         wishes += [(way, wish) for wish in _wishes(names.value, last, targets[0])]
 
     # The bundle's own command may want all GPUs; what Python asks of CUDA wants none.
@@ -91,7 +91,7 @@ def _targets(gpu: Gpu) -> t.List[Target]:
 
 def _wishes(names: t.Optional[t.FrozenSet[str]], by_index: Target, by_uuid: Target) -> t.List[Wish]:
     """:arg names: the only names that there are; None where every index and every UUID is one"""
-    index, uuid = by_index.index, by_uuid.uuid
+    index, uuid = by_index.number, by_uuid.uuid
     if names is None:
         return [(index, "", by_index.uuid), (uuid, "", by_uuid.uuid)]
     # How a specification names devices is its writer's choice (device-name-strategy): what it lacks is not asked for.

@@ -448,7 +448,8 @@ nvml._MINORS = Path(%r)
 spec._is_device, spec._needed_gid = lambda path: True, lambda path: None
 spec.driver_version = lambda: "580.159.03"
 text = spec.dump(spec.generate())
-def asked(words): return [node["path"] for node in spec.device_edits(runtime.requested(words, nvml.gpus()))["deviceNodes"]]
+def asked(words):
+    return [node["path"] for node in spec.device_edits(runtime.requested(words, nvml.gpus()))["deviceNodes"]]
 print(json.dumps({
     "names": [device["name"] for device in spec.generate()["devices"]], "text": text,
     **{words: asked(words) for words in sys.argv[1:]},

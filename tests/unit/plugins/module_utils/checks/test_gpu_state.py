@@ -197,9 +197,7 @@ def test_case_056_mig_with_instances_is_well() -> None:
 
 def test_mig_instances_that_only_root_is_shown_are_not_missing() -> None:
     caps = tuple(DeviceNode("/dev/nvidia-caps/nvidia-cap%d" % n, 0o400, 0, 0, 240, n) for n in (1, 2, 30))
-    evidence = healthy.known(
-        mig_node.evidence(NODE, {2: 0}), device_nodes=(*(NODE.device_nodes.value or ()), *caps)
-    )
+    evidence = healthy.known(mig_node.evidence(NODE, {2: 0}), device_nodes=(*(NODE.device_nodes.value or ()), *caps))
     found = judged(evidence)
     assert [(f.id, f.status) for f in found.broken] == [("host_driver.mig", "unknown")]
     assert "/dev/nvidia-caps/nvidia-cap30 is not open to all" in found.broken[0].cause

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node with MIG devices: golden with them, whichever of its GPUs have them; and what is wrong where one is missing."""
+"""A node with MIG devices: golden with them, whichever GPUs have them; and what is wrong where one is missing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import verdict
 from ansible_collections.goldennode.gpu.plugins.module_utils.checks import mig_devices
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     CudaInit,
+    DeviceNode,
     Evidence,
     Finding,
     Framework,
@@ -140,6 +141,15 @@ def test_devices_that_cuda_does_not_name_are_counted() -> None:
     assert judged(with_cuda(mig_node.evidence(NODE, MIXED), CudaInit(0, devices=15))).golden
 
 
+def test_without_nvml_the_number_of_devices_is_not_blamed() -> None:
+    node = dataclasses.replace(mig_node.evidence(NODE, MIXED), nvml=Reading.unknown("NVML: Unknown Error (code 999)"))
+    found = judged(node)
+    assert {f.id for f in found.broken} == {"host_driver.nvml"}
+    assert [f.actual for f in found.findings if f.id == "host_driver.cuda"] == [
+        "cuInit 0, 15 devices, and cannot be judged before MIG is known: see host_driver.nvml"
+    ]
+
+
 def test_another_number_than_declared_with_mig_off_is_as_before() -> None:
     finding = one(with_cuda(NODE, CudaInit(0, devices=7)), "host_driver.cuda")
     assert (finding.expected, finding.cause) == (
@@ -163,6 +173,16 @@ def test_mig_without_an_instance_on_one_gpu_of_eight() -> None:
     assert finding.entity == healthy.address(5)
 
 
+def test_instances_that_only_root_is_shown_are_not_blamed_on_cuda() -> None:
+    node = with_cuda(mig_node.evidence(NODE, dict.fromkeys(range(8), 0)), NO_DEVICE)
+    caps = tuple(DeviceNode("/dev/nvidia-caps/nvidia-cap%d" % n, 0o400, 0, 0, 240, n) for n in (1, 2, 30))
+    found = judged(healthy.known(node, device_nodes=(*(NODE.device_nodes.value or ()), *caps)))
+    assert {(f.id, f.status) for f in found.broken} == {("host_driver.mig", "unknown")}
+    assert [f.actual for f in found.findings if f.id == "host_driver.cuda"] == [
+        "CUDA failed (cuInit 100 CUDA_ERROR_NO_DEVICE): see host_driver.mig"
+    ]
+
+
 # --- containers ------------------------------------------------------------------------------------------------------
 
 
@@ -184,7 +204,7 @@ def test_mig_devices_of_a_container_that_are_not_known_never_pass(answer: t.Any)
 
 def test_cuda_in_a_container_sees_a_device_of_somebody_else() -> None:
     finding = one(with_cuda(mig_node.evidence(NODE, MIXED), seen(FOREIGN), "cdi"), "image.cuda")
-    assert finding.cause.startswith("In the container CUDA sees other devices than this node's: it names ")
+    assert finding.cause.startswith("CUDA in the container sees other devices than this node's: it names ")
 
 
 def with_answer(node: Evidence, asked: str, **fields: t.Any) -> Evidence:
@@ -268,5 +288,5 @@ def test_mig_devices_without_uuids_are_counted_and_not_compared() -> None:
     node = healthy.of_gpu(mig_node.evidence(NODE, MIXED), 5, mig_devices=Reading.unknown("NVML: error (code 999)"))
     parts = mig_devices.of(node)
     assert parts is not None
-    assert (parts.count, parts.devices) == (9, None)
+    assert (parts.total, parts.devices) == (9, None)
     assert mig_devices.wrong(parts, seen(*WHOLE)) == ""

@@ -32,7 +32,7 @@ _MINORS = Path("/proc/driver/nvidia-caps/mig-minors")
 
 @dataclasses.dataclass(frozen=True)
 class Gpu:
-    """What a container can be given, by its names: a GPU, or a MIG device, which needs the nodes of its instances too."""
+    """What a container can be given, by its names: a GPU, or a MIG device, which has nodes of its own besides."""
 
     names: t.Tuple[str, ...]
     nodes: t.Tuple[str, ...]
