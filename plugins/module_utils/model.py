@@ -359,6 +359,14 @@ class GpuProcess:
 
 
 @dataclasses.dataclass(frozen=True)
+class MigDevice:
+    """A part of a GPU that a program can use, by its place among those of the GPU: 0:2 is the third one of GPU 0."""
+
+    place: int
+    uuid: str
+
+
+@dataclasses.dataclass(frozen=True)
 class GpuState:
     """What one GPU says of itself through NVML. A value of None: this driver or this GPU does not have such a thing.
 
@@ -370,6 +378,7 @@ class GpuState:
     mig: Reading[GpuMode] = NOT_READ
     gpu_instances: Reading[int] = NOT_READ
     compute_instances: Reading[int] = NOT_READ
+    mig_devices: Reading[t.Tuple[MigDevice, ...]] = NOT_READ
     ecc: Reading[GpuMode] = NOT_READ
     ecc_volatile: Reading[int] = NOT_READ
     ecc_aggregate: Reading[int] = NOT_READ
@@ -682,13 +691,14 @@ class ContainerLook:
     """What a fresh container sees. ``injection``: ``runtime`` (the nvidia runtime) or ``cdi``.
 
     ``smi`` is None where nvidia-smi is not in the container. ``confinement`` is the label or profile by which the
-    kernel's security module confines it, "" where there is none.
+    kernel's security module confines it, "" where there is none. ``mig`` has the UUIDs of its MIG devices.
     """
 
     injection: str
     started: bool
     error: t.Optional[str] = None  # the engine's words, when the container did not start
     smi: Reading[GpuTool] = NOT_READ
+    mig: Reading[t.Tuple[str, ...]] = NOT_READ  # None where nvidia-smi is not in the container
     libraries: Reading[t.Dict[str, Library]] = NOT_READ
     device_nodes: Reading[t.Tuple[DeviceNode, ...]] = NOT_READ
     cuda: Reading[CudaInit] = NOT_READ
@@ -702,8 +712,8 @@ class ContainerLook:
 class Request:
     """One GPU that a container asked for, as it was asked (an index or a UUID), and what it saw.
 
-    ``uuid`` is the GPU that is meant, by the host's NVML. ``asked`` is "" where there is no name to ask by, which
-    ``look`` then says.
+    ``uuid`` is the GPU that is meant, by the host's NVML; of a GPU in MIG mode it is one of its MIG devices. ``asked``
+    is "" where there is no name to ask by, which ``look`` then says.
     """
 
     injection: str

@@ -153,6 +153,8 @@ evidence:
         - C(state) of each GPU has a reading for each question about it (MIG, ECC, remapped rows, retired pages, the
           recovery action, the NVLink fabric, reasons for lower clocks, persistence mode, PCIe link, use, processes). A
           value of null then means that this driver or GPU does not have such a thing.
+        - Of a GPU in MIG mode C(mig_devices) has the place and the UUID of each MIG device that an ordinary user is
+          shown.
         - Of a process only the name of its program is read, never its arguments.
       type: dict
     cuda:
@@ -201,7 +203,7 @@ evidence:
       type: dict
     requests:
       description: >-
-        Reading of what containers see that ask for one GPU, by its index or its UUID. Only
+        Reading of what containers see that ask for one GPU, or for a MIG device, by its index or its UUID. Only
         M(goldennode.gpu.node_verify) asks.
       type: dict
     frameworks:

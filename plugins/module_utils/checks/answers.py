@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import Desired, Evidence, Finding, Gpu, GpuTool, Reading
-from . import card_faults, device_nodes, gpu_modes, refusal_reasons, tools
+from ..model import CudaInit, Desired, Evidence, Finding, Gpu, GpuTool, Reading
+from . import card_faults, device_nodes, gpu_modes, mig_devices, refusal_reasons, tools
 from . import gpus as g
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RELOAD, RUN_SITE, driver_version
+
+#: CUDA_ERROR_NO_DEVICE
+_NO_DEVICE = 100
 
 
 def nvidia_smi(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -> t.Iterable[Finding]:
@@ -175,8 +178,9 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
             )
         ]
     answer = reading.value
-    if answer.code == 0 and answer.devices == expected_gpus:
-        return [passed(tools.cuda_said(answer))]
+    if answer.code == 0 and mig_devices.fits(evidence, answer, expected_gpus):
+        parts = mig_devices.of(evidence)
+        return [passed(tools.cuda_said(answer) + (", of %s" % parts.words if parts else ""))]
     actual = tools.cuda_said(answer)
     if _no_driver(evidence):
         return [skipped("CUDA failed (%s): see host_driver.loaded" % actual)]
@@ -184,10 +188,28 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
     if blamed:
         return [skipped("CUDA failed (%s), and cannot be judged before %s" % (actual, blamed))]
     for check, id_of in ((gpu_modes.mig, "host_driver.mig"), (gpu_modes.fabric, "host_driver.fabric")):
-        if any(f.status == "fail" and f.required for f in check(desired, evidence, expected_gpus)):
+        # Without a device CUDA may only be shown no instance, and that is not known there.
+        bad = ("fail", "unknown") if answer.code == _NO_DEVICE and check is gpu_modes.mig else ("fail",)
+        if any(f.status in bad and f.required for f in check(desired, evidence, expected_gpus)):
             return [skipped("CUDA failed (%s): see %s" % (actual, id_of))]
+    if answer.code == 0 and evidence.nvml.value is None:
+        return [skipped("%s, and cannot be judged before MIG is known: see host_driver.nvml" % actual)]
     if answer.code == 0:
-        cause, fix, repair = "CUDA sees another number of GPUs than declared.", tools.CUDA_ERRORS[100][1], "manual"
+        cause, fix, repair = cuda_counts(evidence, answer, "declared"), tools.CUDA_ERRORS[100][1], "manual"
     else:
         cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
-    return [failed(expected=tools.cuda_wanted(expected_gpus), actual=actual, cause=cause, fix=fix, repair=repair)]
+    want = cuda_expected(evidence, expected_gpus)
+    return [failed(expected=want, actual=actual, cause=cause, fix=fix, repair=repair)]
+
+
+def cuda_expected(evidence: Evidence, expected_gpus: t.Optional[int]) -> str:
+    parts = mig_devices.of(evidence)
+    return "cuInit 0, devices of %s" % parts.words if parts else tools.cuda_wanted(expected_gpus)
+
+
+def cuda_counts(evidence: Evidence, answer: CudaInit, than: str, who: str = "CUDA") -> str:
+    """The cause where CUDA starts and sees other devices than it shall."""
+    parts = mig_devices.of(evidence)
+    if parts:
+        return "%s sees other devices than this node's: %s." % (who, mig_devices.wrong(parts, answer))
+    return "%s sees another number of GPUs than %s." % (who, than)

@@ -15,7 +15,7 @@ import typing as t
 
 from ..model import NOT_READ, ContainerLook, Desired, Evidence, Finding, Framework, FrameworkUse
 from ..version import version_numbers
-from . import image_environment, start_errors
+from . import image_environment, mig_devices, start_errors
 from .outcome import failed, passed, skipped, unknown
 
 _NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
@@ -155,17 +155,22 @@ def _use(
             fix="Install %s, and rebuild the image; the driver is not at fault." % _FITTING[older],
             repair="manual",
         )
-    if use.available and use.devices == expected_gpus:
+    if use.available and mig_devices.number_fits(evidence, use.devices, expected_gpus):
         return passed("%s %s sees %d GPUs" % (name, use.version, use.devices or 0), entity)
     return failed(
         entity,
-        expected="%s GPUs" % expected_gpus,
+        expected=_wanted(evidence, expected_gpus),
         actual="%d GPUs%s" % (use.devices or 0, "" if use.available else ", and says that none is available"),
         cause=_why_none(name, look, evidence, expected_gpus),
         fix="Look at image.cuda, image.shadowed and image.environment first; then have it say why, in a container of "
         "the image with its GPUs: python3 -c '%s'." % _FIRST_CALL.get(use.name, "import " + use.name),
         repair="manual",
     )
+
+
+def _wanted(evidence: Evidence, expected_gpus: t.Optional[int]) -> str:
+    parts = mig_devices.of(evidence)
+    return "devices of %s" % parts.words if parts else "%s GPUs" % expected_gpus
 
 
 #: By whether the card came after the build, or the build has left it behind.
@@ -206,7 +211,7 @@ def _why_none(name: str, look: ContainerLook, evidence: Evidence, expected_gpus:
     if why:
         return why
     cuda = look.cuda.value
-    if cuda is not None and cuda.code == 0 and cuda.devices == expected_gpus:
+    if cuda is not None and cuda.code == 0 and mig_devices.fits(evidence, cuda, expected_gpus):
         return (
             "CUDA answers in the same container, so driver and toolkit are not at fault: %s brings CUDA libraries of "
             "its own, which do not fit each other or the driver." % name

@@ -14,6 +14,7 @@ from ..model import Desired, Evidence, Fabric, Finding, GpuState
 from . import fabric as manager
 from . import gpu_state as state_of
 from . import gpus as g
+from . import mig_devices
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .units import FABRIC_MANAGER, problems_of
 from .wanted import RELOAD, nvswitches, setting
@@ -136,7 +137,7 @@ def fabric(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int])
 def _weaker(finding: Finding, evidence: Evidence, expected_gpus: t.Optional[int]) -> Finding:
     """Informational where CUDA has every GPU and no NVSwitch is here: then the node's work does not need the fabric."""
     cuda = evidence.cuda.value
-    works = cuda is not None and cuda.code == 0 and cuda.devices == expected_gpus
+    works = cuda is not None and cuda.code == 0 and mig_devices.fits(evidence, cuda, expected_gpus)
     spared = works and not nvswitches(evidence.pci.value or ())
     return dataclasses.replace(finding, required=False) if spared else finding
 

@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ..model import LIBRARIES, ContainerLook, CudaInit, Desired, Evidence, Finding, Library
-from . import denials, image_environment, linker, seen_gpus, shadowed, start_errors, tools
+from . import answers, denials, image_environment, linker, mig_devices, seen_gpus, shadowed, start_errors, tools
 from .device_nodes import UVM_MINORS
 from .outcome import all_passed, failed, passed, skipped, unknown
 from .wanted import RUN_SITE, driver_version, injections
@@ -80,8 +80,7 @@ def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
         elif not there.uuids and there.why:
             yield seen_gpus.not_told(way, there)
         else:
-            want = seen_gpus.of_host(evidence, there)
-            yield _same_gpus(way, there, want) if want else unknown("the host names no GPU to compare with", way)
+            yield _gpus_of_host(way, look, there, evidence)
 
     return list(_each(desired, evidence, judge))
 
@@ -89,6 +88,44 @@ def gpus(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
 def _by_its_own_nvml(desired: Desired, evidence: Evidence, look: ContainerLook) -> bool:
     """nvidia-smi loads it, and refuses what is not of the module's version."""
     return look.smi.error is not None and "libnvidia-ml.so.1" in shadowed.harmful(desired, evidence, look)
+
+
+def _gpus_of_host(way: str, look: ContainerLook, there: seen_gpus.Seen, evidence: Evidence) -> Finding:
+    parts = mig_devices.of(evidence)
+    if parts is not None and there.by_cuda and look.cuda.value is not None:
+        why = mig_devices.wrong(parts, look.cuda.value)
+        return _other_devices(way, parts, there.uuids, why) if why else passed(_all_of(parts, there), way)
+    want = seen_gpus.of_host(evidence, there)
+    if not want:
+        return unknown("the host names no GPU to compare with", way)
+    found = _same_gpus(way, there, want)
+    return found if parts is None or found.status != "pass" else _same_parts(way, look, parts)
+
+
+def _same_parts(way: str, look: ContainerLook, parts: mig_devices.Parts) -> Finding:
+    if look.mig.value is None or parts.devices is None:
+        return unknown(look.mig.error or "the host names no MIG device to compare with", way)
+    want, there = set(parts.devices), set(look.mig.value)
+    if want == there:
+        return passed("%s, those of the host" % parts.words, way)
+    why = "%s missing, %s more" % tuple(", ".join(sorted(some)) or "none" for some in (want - there, there - want))
+    return _other_devices(way, parts, look.mig.value, why)
+
+
+def _all_of(parts: mig_devices.Parts, there: seen_gpus.Seen) -> str:
+    return "%d devices, of the host's %s%s" % (len(there.uuids), parts.words, there.remark)
+
+
+def _other_devices(way: str, parts: mig_devices.Parts, there: t.Sequence[str], why: str) -> Finding:
+    return failed(
+        way,
+        expected="the host's %s" % parts.words,
+        actual=", ".join(there) or "no MIG device",
+        cause="The container does not see the host's MIG devices: %s." % why,
+        fix="systemctl restart nvidia-cdi-refresh.service, which does not notice a change of MIG; a container by the "
+        "nvidia runtime asks the driver itself. The nodes of /dev/nvidia-caps must be readable to all.",
+        repair="roles",
+    )
 
 
 def _same_gpus(way: str, seen: seen_gpus.Seen, want: t.Sequence[str]) -> Finding:
@@ -229,24 +266,25 @@ def cuda(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int]) -
                 repair="roles",
             )
         else:
-            answer = _cuda_answer(way, look.cuda.value, expected_gpus)
+            answer = _cuda_answer(way, look.cuda.value, evidence, expected_gpus)
             why = image_environment.own_fault(desired, evidence, look, expected_gpus) if answer.status == "fail" else ""
             yield skipped(why, way) if why else answer
 
     return [dataclasses.replace(finding, required=required) for finding in _each(desired, evidence, judge)]
 
 
-def _cuda_answer(way: str, answer: CudaInit, expected_gpus: t.Optional[int]) -> Finding:
+def _cuda_answer(way: str, answer: CudaInit, evidence: Evidence, expected_gpus: t.Optional[int]) -> Finding:
     # A command of the bundle's own need not count devices; its success is the answer.
-    if answer.code == 0 and answer.devices in (None, expected_gpus):
+    if answer.code == 0 and (answer.devices is None or mig_devices.fits(evidence, answer, expected_gpus)):
         return passed("CUDA answers%s" % ("" if answer.devices is None else ", %d devices" % answer.devices), way)
     if answer.code == 0:
-        cause, fix, repair = "CUDA in the container sees another number of GPUs than expected.", RUN_SITE, "roles"
+        cause = answers.cuda_counts(evidence, answer, "expected", "CUDA in the container")
+        fix, repair = RUN_SITE, "roles"
     else:
         cause, fix, repair = tools.explain_cuda(answer.code, answer.error)
     return failed(
         way,
-        expected=tools.cuda_wanted(expected_gpus),
+        expected=answers.cuda_expected(evidence, expected_gpus),
         actual=tools.cuda_said(answer),
         cause=cause,
         fix=fix,

@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..model import ContainerLook, Desired, Evidence, Finding
-from . import requirement, shadowed
+from . import mig_devices, requirement, shadowed
 from .outcome import all_passed, failed, skipped, unknown
 from .wanted import setting
 
@@ -45,7 +45,11 @@ def hidden(evidence: Evidence, expected_gpus: t.Optional[int]) -> str:
     value = (evidence.image_environment.value or {}).get("CUDA_VISIBLE_DEVICES")
     if value is None:
         return ""
-    there = _visible(value, _uuids(evidence), expected_gpus)
+    # With MIG on, the numbers are those of CUDA's own devices, which nothing here counts.
+    mig = mig_devices.of(evidence) is not None
+    there = _visible(value, _uuids(evidence), None if mig else expected_gpus)
+    if mig and there != 0:
+        return ""
     if there == 0:
         return "The image sets CUDA_VISIBLE_DEVICES=%s, by which CUDA sees no GPU at all." % (value or '""')
     if there is not None and expected_gpus is not None and there < expected_gpus:

@@ -169,7 +169,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("host_driver.nvidia_smi", answers.nvidia_smi, ("smi",), interprets=("smi",)),
     Check("host_driver.nvml", answers.nvml, ("nvml",), interprets=("nvml",)),
     Check("host_driver.answers_agree", gpu_modes.answers_agree, ("smi", "nvml"), interprets=("smi", "nvml")),
-    Check("host_driver.cuda", answers.cuda, ("cuda",), interprets=("cuda",)),
+    Check("host_driver.cuda", answers.cuda, ("cuda", "nvml"), interprets=("cuda", "nvml")),
     Check(
         "host_driver.persistence",
         gpu_modes.persistence,
@@ -217,8 +217,8 @@ CHECKS: t.Tuple[Check, ...] = (
     Check(
         "container_runtime.cdi_spec",
         toolkit.cdi_spec,
-        ("cdi_specs", "cdi_target", "docker", "smi"),
-        interprets=("docker", "smi"),
+        ("cdi_specs", "cdi_target", "docker", "smi", "nvml"),
+        interprets=("docker", "smi", "nvml"),
     ),
     Check("container_runtime.injection", container_runtime.injection, ("containers",)),
     Check("container_runtime.cgroup_driver", daemon_reload.cgroup_driver, ("docker", "toolkit_config")),

@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from ..model import NOT_READ, ContainerLook, Desired, Evidence, Finding, Request
-from . import denials, image_environment, seen_gpus, shadowed, start_errors, tools, wanted
+from . import denials, image_environment, mig_devices, seen_gpus, shadowed, start_errors, tools, wanted
 from .outcome import failed, passed, skipped, unknown
 from .wanted import RUN_SITE, injections
 
@@ -74,16 +74,20 @@ def _compare(desired: Desired, evidence: Evidence, request: Request, look: Conta
         return skipped("the image has a libnvidia-ml of its own: see image.shadowed", entity)
     if not there.uuids and there.why:
         return seen_gpus.not_told(entity, there)
-    if there.by_cuda and request.uuid not in seen_gpus.of_host(evidence, there):
+    of_mig = request.uuid.startswith("MIG-")
+    if there.by_cuda and mig_devices.of(evidence) is None and request.uuid not in seen_gpus.of_host(evidence, there):
         return unknown(
             "nvidia-smi does not run in the image, and CUDA names instances of the GPU (MIG), not the GPU", entity
         )
-    if there.uuids != (request.uuid,):
+    if of_mig and not there.by_cuda and look.mig.value is None:
+        return unknown(look.mig.error or "nvidia-smi did not list the MIG devices of the container", entity)
+    got = look.mig.value if of_mig and not there.by_cuda and look.mig.value is not None else there.uuids
+    if len(got) != 1 or not mig_devices.same(got[0], request.uuid):
         return failed(
             entity,
             expected=request.uuid,
-            actual=", ".join(there.uuids) or "no GPU",
-            cause=_cause(request, there.uuids),
+            actual=", ".join(got) or ("no MIG device" if of_mig else "no GPU"),
+            cause=_cause(request, got),
             fix="%s With CDI the specification may be older than the GPUs' order: nvidia-cdi-refresh.service writes it "
             "anew." % RUN_SITE,
             repair="roles",
@@ -108,8 +112,10 @@ def _compare(desired: Desired, evidence: Evidence, request: Request, look: Conta
 
 
 def _cause(request: Request, there: t.Sequence[str]) -> str:
-    if len(there) > 1 and request.uuid in there:
-        return "The container got more than the GPU that it asked for: whoever shares this node sees the others' GPUs."
+    kind = "MIG device" if request.uuid.startswith("MIG-") else "GPU"
+    if len(there) > 1 and any(mig_devices.same(one, request.uuid) for one in there):
+        said = "The container got more than the %s that it asked for: whoever shares this node sees the others' %ss."
+        return said % (kind, kind)
     if not there:
-        return "The container asked for GPU %s and got none." % request.asked
-    return "The container asked for GPU %s and got another." % request.asked
+        return "The container asked for %s %s and got none." % (kind, request.asked)
+    return "The container asked for %s %s and got another." % (kind, request.asked)

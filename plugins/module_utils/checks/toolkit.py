@@ -12,6 +12,7 @@ from .. import compat, toolkit_wanted
 from ..cdi_specs import of_gpus, same_devices, same_path
 from ..model import CdiSpec, Desired, Evidence, Finding, Gpu
 from ..trees import at, differing, obstacles
+from . import mig_devices
 from .outcome import all_passed, failed, passed, unknown
 from .wanted import RUN_SITE, cdi_wanted, driver_version, setting
 
@@ -117,7 +118,9 @@ def cdi_spec(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[int
     problems = [_named_twice(path, other, specs[path]) for path, other in twice]
     # A specification that is in the way is judged no further.
     left = {path: spec for path, spec in specs.items() if path not in dict(twice)}
-    gpus = evidence.smi.value.gpus if evidence.smi.value else ()
+    # NVML tells of MIG, which nvidia-smi was not asked for.
+    told = evidence.nvml.value or evidence.smi.value
+    gpus = told.gpus if told else ()
     for path, spec in left.items():
         problems += _problems(path, spec, desired, evidence, gpus)
     if not problems and not any(same_path(path, target) for path in left):
@@ -215,15 +218,12 @@ def _schema(path: str, spec: CdiSpec, desired: Desired, evidence: Evidence) -> t
 
 
 def _other_gpus(path: str, spec: CdiSpec, desired: Desired, gpus: t.Sequence[Gpu]) -> t.Iterator[Finding]:
-    """No unit notices that a card was changed: the devices then are others than those named."""
+    """No unit notices that a card or MIG was changed: the devices then are others than those named."""
     uuids = {gpu.uuid for gpu in gpus if gpu.uuid}
     named = {name for name in spec.devices if name.startswith("GPU-")}
-    missing = [
-        "GPU %d" % gpu.index
-        for gpu in gpus
-        if gpu.uuid and not ({gpu.uuid, str(gpu.index)} & set(spec.devices)) and not _has_slices(spec, gpu.index)
-    ]
+    missing = [name for gpu in gpus if gpu.uuid for name in _unnamed(gpu, spec)]
     gone = sorted(named - uuids) if len(uuids) == len(gpus) else []
+    gone += _gone_parts(spec, gpus)
     if missing or gone:
         told = ["not named: %s" % ", ".join(missing)] if missing else []
         told += ["named and not there: %s" % ", ".join(gone)] if gone else []
@@ -231,11 +231,29 @@ def _other_gpus(path: str, spec: CdiSpec, desired: Desired, gpus: t.Sequence[Gpu
             path,
             expected="the %d GPUs of this node" % len(gpus),
             actual="; ".join(told),
-            cause="The specification was written for other GPUs: no unit notices that a card was changed.",
+            cause="The specification was written for other GPUs: no unit notices that a card was changed, or MIG.",
             fix="%s %s writes it anew." % (RUN_SITE, _service(desired)),
             repair="roles",
         )
 
 
-def _has_slices(spec: CdiSpec, index: int) -> bool:
-    return any(name.startswith("%d:" % index) for name in spec.devices)
+def _unnamed(gpu: Gpu, spec: CdiSpec) -> t.List[str]:
+    """What the specification lacks of a GPU: itself, or MIG devices, in whose place it is not given out."""
+    there, devices = set(spec.devices), mig_devices.of_gpu(gpu)
+    if mig_devices.mode(gpu) and devices is not None:
+        names = [("%d:%d" % (gpu.index, one.place), one.uuid) for one in devices]
+        return ["MIG device %s" % name for name, uuid in names if not {name, "mig" + name, uuid} & there]
+    whole = {gpu.uuid, str(gpu.index), "gpu%d" % gpu.index} & there
+    unsure = mig_devices.mode(gpu) is not False and any(name.startswith("%d:" % gpu.index) for name in there)
+    return [] if whole or unsure else ["GPU %d" % gpu.index]
+
+
+def _gone_parts(spec: CdiSpec, gpus: t.Sequence[Gpu]) -> t.List[str]:
+    """MIG devices that are named and not there; none where it is not known of every GPU which it has."""
+    there: t.Set[str] = set()
+    for gpu in gpus:
+        mode, devices = mig_devices.mode(gpu), mig_devices.of_gpu(gpu)
+        if mode is None or (mode and devices is None):
+            return []
+        there |= {one.uuid for one in devices or ()} if mode else set()
+    return sorted(name for name in spec.devices if name.startswith("MIG-") and name not in there)

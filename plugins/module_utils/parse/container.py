@@ -56,6 +56,7 @@ def parse(
             injection=injection,
             started=True,
             smi=Reading(None) if "no_smi" in sections else section("smi", _smi),
+            mig=Reading(None) if "no_smi" in sections else section("mig", nvidia_smi.mig_devices),
             libraries=section("libraries", lambda text, code: _libraries(text, code, machine)),
             device_nodes=section("nodes", _nodes),
             cuda=_cuda(section, sections),

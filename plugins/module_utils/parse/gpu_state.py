@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import Fabric, GpuMode, GpuProcess, GpuState, PcieLink, Reading, RemappedRows
+from ..model import Fabric, GpuMode, GpuProcess, GpuState, MigDevice, PcieLink, Reading, RemappedRows
+from .text import mig_uuid
 
 #: Codes of NVML's for what is not there to be asked: not supported, function not found, no ECC in a vGPU, deprecated.
 NOT_SUPPORTED = (3, 13, 22, 26)
@@ -50,6 +51,7 @@ def states(lines: t.Iterable[t.Mapping[str, t.Any]]) -> t.Dict[int, GpuState]:
         if of == "mig_devices":
             readings["gpu_instances"] = _reading(line, of, lambda value: len({pair[0] for pair in _pairs(value)}))
             readings["compute_instances"] = _reading(line, of, lambda value: len(_pairs(value)))
+            readings["mig_devices"] = _reading(line, of, _mig_devices)
         elif of in _ANSWERS:
             readings[of] = _reading(line, of, _ANSWERS[of])
     return {index: GpuState(**readings) for index, readings in found.items()}
@@ -99,9 +101,21 @@ def _mode(value: t.Any) -> GpuMode:
 
 
 def _pairs(value: t.Any) -> t.List[t.List[int]]:
+    """Of GPU instance and compute instance; what follows them is of the device."""
     if not isinstance(value, list):
         raise ValueError("no list")
-    return [_numbers(pair, 2) for pair in value]
+    return [_numbers(one[:2], 2) for one in value]
+
+
+def _mig_devices(value: t.Any) -> t.Tuple[MigDevice, ...]:
+    return tuple(_mig_device(place, uuid) for _gi, _ci, place, uuid in value)
+
+
+def _mig_device(place: t.Any, told: t.Any) -> MigDevice:
+    uuid = mig_uuid(str(told))
+    if uuid is None:
+        raise ValueError("no UUID of a MIG device")
+    return MigDevice(_number(place), uuid)
 
 
 def _remapped(value: t.Any) -> RemappedRows:

@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..model import Gpu, GpuTool, Reading
-from .text import DRIVER_VERSION, failure, first_line, gpu_uuid, integer, pci_address
+from .text import DRIVER_VERSION, failure, first_line, gpu_uuid, integer, mig_uuid, pci_address
 
 #: The fields asked for with --query-gpu, in the order in which ``query`` expects them.
 FIELDS = ("index", "uuid", "name", "pci.bus_id", "driver_version")
@@ -28,6 +28,7 @@ _NO_HANDLE = re.compile(
 _LISTED = re.compile(r"^GPU (\d{1,9}): (.+?) \(UUID: ([^)]+)\)$")
 _LISTED_BAD = re.compile(r"^GPU (\d{1,9}): (.+)$")
 _MIG = re.compile(r"^\s+MIG ")
+_MIG_LISTED = re.compile(r"^\s+MIG .+ Device\s+\d{1,4}: \(UUID: ([^)]+)\)$")
 _NOISE = re.compile(r"^WARNING:", re.IGNORECASE)
 #: What begins a line of its own, and so does not go on with the words about a GPU that cannot be asked.
 _BEGINS = re.compile(r"^(?:\[|\d+, |GPU \d|\s+MIG |Unable to |No devices|Failed |WARNING:)", re.IGNORECASE)
@@ -85,6 +86,21 @@ def listing(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[GpuTool]:
         else:
             return Reading.unknown(_not_understood(line, rc, stdout, stderr))
     return _answer(gpus, None, stdout, stderr, rc)
+
+
+def mig_devices(text: str, rc: t.Optional[int]) -> Reading[t.Tuple[str, ...]]:
+    """The UUIDs of the MIG devices that ``nvidia-smi -L`` lists below their GPUs."""
+    if rc not in (0, _CODE_CORRUPT):
+        return Reading.unknown(failure("nvidia-smi -L", rc, text, ""))
+    found: t.List[str] = []
+    for line in _lines(text):
+        if _MIG.match(line):
+            listed = _MIG_LISTED.match(line)
+            uuid = mig_uuid(listed.group(1)) if listed else None
+            if uuid is None:
+                return Reading.unknown(_not_understood(line, 0, text, ""))
+            found.append(uuid)
+    return Reading(tuple(found))
 
 
 def banner(stdout: str, stderr: str, rc: t.Optional[int]) -> Reading[GpuTool]:

@@ -12,6 +12,7 @@ import typing as t
 DRIVER_VERSION = r"\d{3,}(?:\.\d+)+"
 
 _UUID = re.compile(r"^GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
+_MIG_UUID = re.compile(r"^MIG-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _PCI_ADDRESS = re.compile(r"^(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})\.([0-7])$")
 
 #: User and password in front of a host. The last @ counts: people do not always write one in a password as %40.
@@ -54,6 +55,11 @@ def pci_address(text: str) -> t.Optional[str]:
 def gpu_uuid(text: str) -> t.Optional[str]:
     """The UUID of a GPU, or None: a tool prints words of an error in its place, and a GPU without one is not read."""
     return text.strip() if _UUID.match(text.strip()) else None
+
+
+def mig_uuid(text: str) -> t.Optional[str]:
+    """The UUID of a MIG device, as drivers since 470 give each its own; or None."""
+    return text.strip() if _MIG_UUID.match(text.strip()) else None
 
 
 def integer(text: str) -> t.Optional[int]:

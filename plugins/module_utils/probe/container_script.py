@@ -42,6 +42,14 @@ nodes() {
     done
     [ $# -eq 0 ] || stat -c '%n %f %u %g %t %T' "$@" 2>&1
 }
+# Only a container with a part of a GPU has such nodes: others are spared one more start of nvidia-smi.
+mig() {
+    for node in /dev/nvidia-caps/nvidia-cap*; do
+        [ -e "$node" ] || continue
+        nvidia-smi -L 2>&1 < /dev/null
+        return
+    done
+}
 @FUNCTIONS@
 say start
 cuda=$1; shift
@@ -52,6 +60,7 @@ if command -v nvidia-smi > /dev/null 2>&1; then
     say smi
     nvidia-smi --query-gpu=@FIELDS@ --format=csv,noheader 2>&1 < /dev/null
     say rc $?
+    say mig; mig; say rc $?
 else
     say no_smi
 fi

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Containers that ask for one GPU, by its index and by its UUID: whether the one that is asked for is the one given.
 
+Of a GPU in MIG mode nobody is given more than a part, so one of its MIG devices is asked for: 0:2, or its UUID.
+
 They cost a container each, so they are asked where a look is to mark a node, or a person wants to know.
 """
 
@@ -17,8 +19,16 @@ from .budget import Budget
 
 _KIND = "nvidia.com/gpu"
 
-#: What asks one way for one GPU: the name, or why there is none, and the GPU that is meant.
-Wish = t.Tuple[str, str, Gpu]
+#: What asks one way for one GPU: the name, or why there is none, and the UUID that is meant.
+Wish = t.Tuple[str, str, str]
+
+
+class Target(t.NamedTuple):
+    """A GPU or a MIG device, by its number (7, 0:2) and its UUID. ``prefix`` is what some specifications put before."""
+
+    number: str
+    uuid: str
+    prefix: str = "gpu"
 
 
 def requests(
@@ -37,6 +47,9 @@ def requests(
     gpus = sorted((gpu for gpu in host_gpus if gpu.uuid and not gpu.error), key=lambda gpu: gpu.index)
     if not gpus:
         return Reading.unknown("the host's NVML names no GPU that could be asked for: %s" % (evidence.nvml.error or ""))
+    targets = [target for gpu in gpus for target in _targets(gpu)]
+    if not targets:
+        return Reading.unknown("MIG is on for every GPU, and the host's NVML names no MIG device to ask for")
     wishes: t.List[t.Tuple[str, Wish]] = []
     for way in ways:
         look = evidence.containers[way].value if way in evidence.containers else None
@@ -45,7 +58,10 @@ def requests(
         names = _names(evidence) if way == "cdi" else Reading(None)
         if not names.known:
             return Reading.unknown(names.error or "")
-        wishes += [(way, wish) for wish in _wishes(names.value, gpus[-1], gpus[0])]
+        last = targets[-1]
+        if way == "runtime" and how.by_mount and ":" in last.number:  # no path of a mount can have it
+            last = last._replace(number=last.uuid)
+        wishes += [(way, wish) for wish in _wishes(names.value, last, targets[0])]
 
     # The bundle's own command may want all GPUs; what Python asks of CUDA wants none.
     bare = {**image, "cuda_command": ()}
@@ -54,25 +70,34 @@ def requests(
         return container.container(host, bare, way, how, name) if name else Reading.unknown(why)
 
     with concurrent.futures.ThreadPoolExecutor(max(1, len(wishes))) as pool:
-        running = [pool.submit(ask, way, name, why) for way, (name, why, _gpu) in wishes]
+        running = [pool.submit(ask, way, name, why) for way, (name, why, _uuid) in wishes]
         looks = [future.result() for future in running]
     return Reading(
         tuple(
-            Request(injection=way, asked=name, uuid=str(gpu.uuid), look=look)
-            for (way, (name, _why, gpu)), look in zip(wishes, looks)
+            Request(injection=way, asked=name, uuid=uuid, look=look)
+            for (way, (name, _why, uuid)), look in zip(wishes, looks)
         )
     )
 
 
-def _wishes(names: t.Optional[t.FrozenSet[str]], by_index: Gpu, by_uuid: Gpu) -> t.List[Wish]:
+def _targets(gpu: Gpu) -> t.List[Target]:
+    """What can be given of a GPU. Nothing where MIG is on and the MIG devices are not known."""
+    state = gpu.state
+    if state is None or not (state.mig.value and state.mig.value.current):
+        return [Target(str(gpu.index), str(gpu.uuid))]
+    devices = state.mig_devices.value or ()
+    return [Target("%d:%d" % (gpu.index, one.place), one.uuid, "mig") for one in devices]
+
+
+def _wishes(names: t.Optional[t.FrozenSet[str]], by_index: Target, by_uuid: Target) -> t.List[Wish]:
     """:arg names: the only names that there are; None where every index and every UUID is one"""
-    index, uuid = str(by_index.index), str(by_uuid.uuid)
+    index, uuid = by_index.number, by_uuid.uuid
     if names is None:
-        return [(index, "", by_index), (uuid, "", by_uuid)]
+        return [(index, "", by_index.uuid), (uuid, "", by_uuid.uuid)]
     # How a specification names devices is its writer's choice (device-name-strategy): what it lacks is not asked for.
-    asked = [(name, "", by_index) for name in (index, "gpu" + index) if name in names][:1]
-    asked += [(uuid, "", by_uuid)] if uuid in names else []
-    return asked or [("", "the CDI specification names no single GPU, only %s" % _few(names), by_index)]
+    asked = [(name, "", by_index.uuid) for name in (index, by_index.prefix + index) if name in names][:1]
+    asked += [(uuid, "", by_uuid.uuid)] if uuid in names else []
+    return asked or [("", "the CDI specification names no single GPU, only %s" % _few(names), by_index.uuid)]
 
 
 def _few(names: t.Collection[str]) -> str:

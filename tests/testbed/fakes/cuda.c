@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum {
@@ -32,7 +33,7 @@ struct cuda_uuid {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static struct state state;
-static struct gpu *devices[MAX_GPUS];
+static struct gpu *devices[MAX_GPUS + MAX_MIG_DEVICES];
 static int device_count;
 
 // --- start ---------------------------------------------------------------------------------------------------------
@@ -44,15 +45,21 @@ static bool works(const struct gpu *gpu)
     return gpu->condition == GPU_WELL && node_probe_gpu(gpu) == 0;
 }
 
-// Where there are MIG devices, the first of them is the only device; a GPU in MIG mode is never one itself.
-static void find_devices(void)
+// A GPU in MIG mode is never a device itself. Since branch 570 its MIG devices are, one of each GPU instance, beside the
+// whole GPUs; before, one MIG device hides everything else.
+static void find_devices(int branch)
 {
+    enum { SINCE = 570, MOST = 64 };
+    unsigned most = branch >= SINCE ? MOST : 1, found = 0;
+
     device_count = 0;
-    for (unsigned i = 0; i < state.mig_count && device_count == 0; i++) {
-        if (works(state.mig_devices[i].parent))
+    for (unsigned i = 0; i < state.mig_count && found < most; i++) {
+        if (works(state.mig_devices[i].parent)) {
             devices[device_count++] = &state.mig_devices[i];
+            found++;
+        }
     }
-    for (unsigned i = 0; i < state.gpu_count && state.mig_count == 0; i++) {
+    for (unsigned i = 0; i < state.gpu_count && (found == 0 || branch >= SINCE); i++) {
         if (works(&state.gpus[i]) && !state.gpus[i].mig_enabled)
             devices[device_count++] = &state.gpus[i];
     }
@@ -78,7 +85,8 @@ static cuda_result start(void)
     library_version(&state, version, sizeof(version));
     if (strcmp(version, state.module_version) != 0)
         return CUDA_SYSTEM_DRIVER_MISMATCH;
-    find_devices();
+    nodes_hide_mig(&state);
+    find_devices(atoi(version));
     if (device_count == 0)
         return CUDA_NO_DEVICE;
     nodes_ensure_uvm(&state);

@@ -103,18 +103,23 @@ unsigned cap_minor(const struct gpu *mig)
     return FIRST + (mig->minor * INSTANCES + mig->gpu_instance) * OF_AN_INSTANCE;
 }
 
-int node_probe(const char *name)
+static int probe(const char *name, int flags)
 {
     char path[PATH_MAX];
     struct stat status;
     int file;
 
     node_path(path, name);
-    file = open(path, O_RDWR | O_CLOEXEC);
+    file = open(path, flags | O_CLOEXEC);
     if (file < 0) // no driver stands behind a simulated node: ENXIO says that only the driver was missing
         return errno == ENXIO ? 0 : errno;
     close(file);
     return stat(path, &status) == 0 && S_ISCHR(status.st_mode) ? 0 : ENODEV;
+}
+
+int node_probe(const char *name)
+{
+    return probe(name, O_RDWR);
 }
 
 int node_probe_gpu(const struct gpu *gpu)
@@ -123,6 +128,28 @@ int node_probe_gpu(const struct gpu *gpu)
 
     node_name(name, gpu->minor);
     return node_probe(name);
+}
+
+static bool may_use(unsigned minor)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "nvidia-caps/nvidia-cap%u", minor);
+    return probe(name, O_RDONLY) == 0;
+}
+
+void nodes_hide_mig(struct state *state)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < state->mig_count; i++) {
+        const struct gpu *mig = &state->mig_devices[i];
+        unsigned minor = cap_minor(mig);
+
+        if (may_use(minor) && may_use(minor + 1 + mig->compute_instance))
+            state->mig_devices[kept++] = *mig;
+    }
+    state->mig_count = kept;
 }
 
 // --- what the libraries do at their start --------------------------------------------------------------------------

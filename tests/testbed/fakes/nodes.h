@@ -28,6 +28,10 @@ int node_probe_gpu(const struct gpu *gpu);
 // The minor of a MIG device's GPU instance; its compute instances follow it.
 unsigned cap_minor(const struct gpu *mig);
 
+// Leaves the MIG devices alone that this process may use: it opens the nodes of both instances, which a container has of
+// its own devices alone.
+void nodes_hide_mig(struct state *state);
+
 // What the libraries do when they start: root makes and mends the nodes by itself; anybody else, and root when a
 // module is not loaded, asks nvidia-modprobe, which is setuid. May reload `state`.
 void nodes_ensure(struct state *state);

@@ -90,6 +90,7 @@ static nvml_return start(void)
     if (strcmp(version, nvml.state.module_version) != 0)
         return NVML_LIB_RM_VERSION_MISMATCH;
     find_visible();
+    nodes_hide_mig(&nvml.state);
     return NVML_SUCCESS;
 }
 

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import typing as t
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import nodetools  # noqa: F401 (it is what finds simkernel and simnodes)
 import pytest
-from fakemachine import Machine
+from fakemachine import TESTBED, Machine
 from simkernel import machine as player
 from simkernel import mig, views, xid
 from simnodes import faults
@@ -360,10 +362,47 @@ def test_smi_lists_instances(a100: Machine) -> None:
     assert len(rows) == 7
 
 
-def test_cuda_has_the_first_mig_device_alone(a100: Machine) -> None:
+def as_cuda_names(uuids: list[str]) -> list[str]:
+    """The question writes GPU before each."""
+    return [uuid.replace("MIG-", "GPU-") for uuid in uuids]
+
+
+@pytest.mark.parametrize(("driver", "seen"), [("580.159.03", 7), ("565.57.01", 1)])
+def test_cuda_has_every_mig_device_since_570_and_one_before(a100: Machine, driver: str, seen: int) -> None:
+    a100.load_module(driver)
+    a100.install_libraries(driver)
     answer = a100.ask(ASK_CUDA)
-    assert (answer["init"], answer["names"]) == (0, ["NVIDIA A100 80GB PCIe MIG 1g.10gb"])
-    assert answer["uuids"] == [mig_uuids(a100)[0].replace("MIG-", "GPU-")]  # the question writes GPU before each
+    assert (answer["init"], answer["names"]) == (0, ["NVIDIA A100 80GB PCIe MIG 1g.10gb"] * seen)
+    assert answer["uuids"] == as_cuda_names(mig_uuids(a100)[:seen])
+
+
+@pytest.mark.parametrize(("driver", "seen"), [("580.159.03", 8), ("565.57.01", 1)])
+def test_whole_gpus_beside_mig_devices(h100x8: Machine, driver: str, seen: int) -> None:
+    profile = h100x8.root / "etc/simgpu/profile"
+    lines = profile.read_text(encoding="utf-8").replace(" mig=no", " mig=off").splitlines()
+    lines[lines.index(next(line for line in lines if line.startswith("gpu index=3")))] += " mig=on"
+    place = lines.index(next(line for line in lines if line.startswith("gpu index=4")))
+    lines.insert(place, "mig gpu=3 gi=7 ci=0 uuid=MIG-1f1de3a2-0000-5000-8000-00000000aaaa profile=1g.10gb start=4")
+    profile.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    h100x8.load_module(driver)
+    h100x8.install_libraries(driver)
+    answer = h100x8.ask(ASK_CUDA)
+    assert answer["init"] == 0
+    uuids = t.cast("list[str]", answer["uuids"])
+    assert (len(uuids), uuids[0]) == (seen, "GPU-1f1de3a2-0000-5000-8000-00000000aaaa")
+    assert h100x8.uuids()[3] not in uuids
+
+
+def test_a_process_sees_the_mig_devices_whose_nodes_it_may_open(a100: Machine) -> None:
+    """A container has the nodes of its own devices alone: 66 and 67 are those of the first."""
+    assert a100.smi("-L").stdout.count("MIG-") == 7
+    for denied in ("nvidia-cap66", "nvidia-cap67"):
+        assert mig_uuids(a100)[0] not in a100.smi("-L", denied=denied).stdout
+        assert a100.ask(ASK_CUDA, denied=denied)["uuids"] == as_cuda_names(mig_uuids(a100)[1:])
+    for name in (a100.root / "dev/nvidia-caps").iterdir():
+        name.chmod(0o400)
+    assert "MIG-" not in a100.smi("-L", user=True).stdout
+    assert a100.ask(ASK_CUDA, user=True)["error"] == "CUDA_ERROR_NO_DEVICE"
 
 
 def test_mig_without_instances_is_no_device_for_cuda(a100: Machine) -> None:
@@ -397,6 +436,52 @@ def test_a_mode_that_waits_for_a_reset(h100x8: Machine) -> None:
 
 
 CAPS = [1, 2, 66, 67, 75, 76, 84, 85, 102, 103, 111, 112, 120, 121, 129, 130]
+
+
+# What the stand-in for the container toolkit gives of these GPUs. There are no nodes in /dev here.
+ASK_TOOLKIT = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, %r)
+from nvct import nvml, runtime, spec
+nvml._MINORS = Path(%r)
+spec._is_device, spec._needed_gid = lambda path: True, lambda path: None
+spec.driver_version = lambda: "580.159.03"
+text = spec.dump(spec.generate())
+def asked(words):
+    return [node["path"] for node in spec.device_edits(runtime.requested(words, nvml.gpus()))["deviceNodes"]]
+print(json.dumps({
+    "names": [device["name"] for device in spec.generate()["devices"]], "text": text,
+    **{words: asked(words) for words in sys.argv[1:]},
+}))
+"""
+
+
+def toolkit(machine: Machine, *asked: str) -> dict[str, t.Any]:
+    minors = machine.root / "mig-minors"
+    minors.write_text("".join("%s %d\n" % entry for entry in mig.all_minors()), encoding="utf-8")
+    script = ASK_TOOLKIT % (str(TESTBED / "vendor/files/toolkit"), str(minors))
+    done = machine.run(sys.executable, "-c", script, *asked)
+    assert done.returncode == 0, done.stderr
+    return t.cast("dict[str, t.Any]", json.loads(done.stdout))
+
+
+def test_the_toolkit_gives_mig_devices_by_their_names(a100: Machine) -> None:
+    uuids = mig_uuids(a100)
+    of_first = ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap66", "/dev/nvidia-caps/nvidia-cap67"]
+    told = toolkit(a100, "all", "0:0", uuids[6])
+    assert told["names"] == [name for place, uuid in enumerate(uuids) for name in (f"0:{place}", uuid)] + ["all"]
+    assert told["0:0"] == of_first
+    assert told[uuids[6]] == ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap129", "/dev/nvidia-caps/nvidia-cap130"]
+    assert (told["all"][:3], len(told["all"])) == (of_first, 15)
+    assert '  name: "0:0"\n' in told["text"]
+
+
+def test_the_toolkit_names_no_gpu_whose_mig_has_no_instance(h100x8: Machine) -> None:
+    h100x8.fault("mig-empty")
+    told = toolkit(h100x8, "all")
+    assert told["names"] == [name for at in range(1, 8) for name in (str(at), h100x8.uuids()[at])] + ["all"]
+    assert told["all"] == [f"/dev/nvidia{at}" for at in range(1, 8)]
 
 
 def test_root_makes_the_nodes_of_mig_s_capabilities(a100: Machine) -> None:

@@ -84,8 +84,10 @@ def state(nvml: t.Any, index: int, handle: t.Any) -> None:
             say(state=index, of=name, error="%s: %s" % (type(error).__name__, error))
 
 
-def mig_devices(nvml: t.Any, handle: t.Any) -> t.List[t.List[int]]:
-    """Ids of GPU instance and compute instance of each device. Instances themselves are shown to root alone."""
+def mig_devices(nvml: t.Any, handle: t.Any) -> t.List[t.List[t.Any]]:
+    """Of each device the ids of its GPU instance and compute instance, its place, which is the second number of the
+    name that a container asks by (0:2), and its UUID. Instances themselves are shown to root alone.
+    """
     if nvml.nvmlDeviceGetMigMode(handle)[0] != 1:
         return []
     found = []
@@ -96,7 +98,8 @@ def mig_devices(nvml: t.Any, handle: t.Any) -> t.List[t.List[int]]:
             if error.value == NOT_FOUND:
                 continue
             raise
-        found.append([nvml.nvmlDeviceGetGpuInstanceId(device), nvml.nvmlDeviceGetComputeInstanceId(device)])
+        ids = [nvml.nvmlDeviceGetGpuInstanceId(device), nvml.nvmlDeviceGetComputeInstanceId(device)]
+        found.append([*ids, at, text(nvml.nvmlDeviceGetUUID(device))])
     return found
 
 

@@ -26,7 +26,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Reading,
     RemappedRows,
 )
-from ansible_collections.goldennode.gpu.tests.unit import healthy
+from ansible_collections.goldennode.gpu.tests.unit import healthy, mig_node
 
 WANTED = healthy.desired("h100x8")
 NODE = healthy.evidence("h100x8", WANTED)
@@ -192,14 +192,12 @@ def test_case_056_mig_is_on_without_an_instance() -> None:
 
 
 def test_case_056_mig_with_instances_is_well() -> None:
-    assert judged(gpu(mig=GpuMode(True, True), gpu_instances=2, compute_instances=7)).golden
+    assert judged(mig_node.evidence(NODE, {2: 7})).golden
 
 
 def test_mig_instances_that_only_root_is_shown_are_not_missing() -> None:
     caps = tuple(DeviceNode("/dev/nvidia-caps/nvidia-cap%d" % n, 0o400, 0, 0, 240, n) for n in (1, 2, 30))
-    evidence = healthy.known(
-        gpu(mig=GpuMode(True, True), compute_instances=0), device_nodes=(*(NODE.device_nodes.value or ()), *caps)
-    )
+    evidence = healthy.known(mig_node.evidence(NODE, {2: 0}), device_nodes=(*(NODE.device_nodes.value or ()), *caps))
     found = judged(evidence)
     assert [(f.id, f.status) for f in found.broken] == [("host_driver.mig", "unknown")]
     assert "/dev/nvidia-caps/nvidia-cap30 is not open to all" in found.broken[0].cause

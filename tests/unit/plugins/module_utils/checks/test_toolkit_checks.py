@@ -247,6 +247,6 @@ def test_one_for_other_gpus(devices: t.Tuple[str, ...], actual: str) -> None:
     assert (finding.actual, finding.repair) == (actual, "roles")
 
 
-@pytest.mark.parametrize("devices", [("0", "all"), (healthy.uuid(0),), ("0:0", "0:1", "MIG-1", "all")])
+@pytest.mark.parametrize("devices", [("0", "all"), (healthy.uuid(0),), ("gpu0", "all")])
 def test_one_for_these_gpus_by_whatever_names(devices: t.Tuple[str, ...]) -> None:
     assert of("cdi_spec", with_specs({RUN: healthy.cdi_spec(devices=devices)})) == []

@@ -106,6 +106,7 @@ def small(said: str) -> Reading[t.Any]:
             text.failure("tool", 1, said, said[9:]),
             text.pci_address(said[:20]),
             text.gpu_uuid(said[:40]),
+            text.mig_uuid(said[:40]),
             text.integer(said[:20]),
             text.colons(said[:20]),
             text.without_secrets(said),
@@ -136,13 +137,14 @@ def engines_of(text: str) -> Reading[t.Any]:
 def state_lines(said: str) -> t.List[t.Dict[str, t.Any]]:
     """What a child may print of each question in place of its answer."""
     names = ("mig", "mig_devices", "ecc", "ecc_volatile", "remapped", "recovery", "fabric", "pcie", "processes", said)
-    answers: t.Tuple[t.Any, ...] = (said, [said], [[said]], {"state": said}, len(said), None)
+    answers: t.Tuple[t.Any, ...] = (said, [said], [[said]], [[0, 0, 0, said]], {"state": said}, len(said), None)
     return [{"state": 0, "of": name, "value": value} for name in names for value in answers]
 
 
 PARSERS: t.Dict[str, Parser] = {
     "nvidia_smi.query": lambda s, rc: nvidia_smi.query(s, s[:40], rc),
     "nvidia_smi.listing": lambda s, rc: nvidia_smi.listing(s, "", rc),
+    "nvidia_smi.mig_devices": lambda s, rc: nvidia_smi.mig_devices(s, rc),
     "nvidia_smi.banner": lambda s, rc: nvidia_smi.banner(s, "", rc),
     "nvidia_smi_banner": lambda s, rc: nvidia_smi_banner.parse(s, "", rc),
     "nvidia_smi_xml": lambda s, rc: nvidia_smi_xml.parse(s),

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import GpuState, Reading, to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import GpuState, MigDevice, Reading, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import gpu_state, kernel_log, pcie, sxid, xid
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import from_plain
 from ansible_collections.goldennode.gpu.tests.unit import healthy
@@ -51,6 +51,24 @@ def test_only_an_unknown_field_may_be_an_invalid_argument() -> None:
 def test_an_answer_that_is_not_understood_is_unknown(of: str, value: t.Any) -> None:
     reading = getattr(state(of=of, value=value), of)
     assert reading.error == "NVML's answer is not understood: %s" % str(value)[:100]
+
+
+UUID = "MIG-5c89852c-d268-c3f3-1b07-005d5ae1dc3f"
+
+
+def test_mig_devices_are_counted_and_named() -> None:
+    told = state(of="mig_devices", value=[[7, 0, 0, UUID], [7, 1, 2, UUID]])
+    assert (told.gpu_instances.value, told.compute_instances.value) == (1, 2)
+    assert told.mig_devices.value == (MigDevice(0, UUID), MigDevice(2, UUID))
+
+
+@pytest.mark.parametrize("value", [[[7, 0]], [[7, 0, 0, "MIG-GPU-5c89852c/7/0"]], [[7, 0, "0", UUID]]])
+def test_mig_devices_without_names_are_counted(value: t.Any) -> None:
+    """Drivers before 470 name none by a UUID of its own, and older looks did not ask."""
+    told = state(of="mig_devices", value=value)
+    assert told.compute_instances.value == 1
+    assert told.mig_devices.error is not None
+    assert told.mig_devices.error.startswith("NVML's answer is not understood: [[7, 0")
 
 
 def test_a_question_that_was_not_asked_is_not_read() -> None:

@@ -165,6 +165,34 @@ def test_two_driver_versions_are_not_one():
     assert answer.error == "nvidia-smi names several driver versions: 580.159.03, 580.95.05"
 
 
+# From NVIDIA's MIG user guide (mig-device-names); nvidia-smi 550.163.01 has two blanks behind Device.
+MIG_LISTED = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-c08d91cb-e324-655c-71ba-7570956445bc)
+  MIG 1c.3g.40gb  Device  0: (UUID: MIG-c788539f-c1ea-5a36-8b4d-9b07d024b1bb)
+  MIG 1c.3g.40gb Device 1: (UUID: MIG-405bbda1-6b05-535f-9702-f95e8cd170ce)
+"""
+
+
+def test_the_mig_devices_of_a_list():
+    assert nvidia_smi.mig_devices(MIG_LISTED, 0).value == (
+        "MIG-c788539f-c1ea-5a36-8b4d-9b07d024b1bb",
+        "MIG-405bbda1-6b05-535f-9702-f95e8cd170ce",
+    )
+    assert nvidia_smi.mig_devices(MIG_LISTED.splitlines()[0], 0).value == ()
+    assert nvidia_smi.mig_devices("", 0).value == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "rc", "error"),
+    [
+        (MIG_LISTED, 255, "nvidia-smi -L ended with code 255: GPU 0: NVIDIA H100 80GB HBM3"),
+        ("  MIG 1g.5gb Device 0: (UUID: Unknown Error)", 0, "nvidia-smi printed a line that is not understood: MIG 1g"),
+        ("  MIG something new", 0, "nvidia-smi printed a line that is not understood: MIG something new"),
+    ],
+)
+def test_mig_devices_that_cannot_be_listed_are_not_absent(text, rc, error):
+    assert nvidia_smi.mig_devices(text, rc).error.startswith(error)
+
+
 def test_the_list_goes_on_behind_a_broken_gpu_and_counts_no_mig_device():
     answer = nvidia_smi.listing(
         "GPU 0: NVIDIA A30 (UUID: %s)\n"

@@ -45,7 +45,7 @@ def nvmlDeviceGetHandleByIndex(index):
     if index == 1: raise NVMLError(15)
     if index == 2 and HANGS: time.sleep(300)
     return index
-def nvmlDeviceGetUUID(handle): return "GPU-00000000-0000-4000-8000-%012d" % handle
+def nvmlDeviceGetUUID(handle): return "%s-00000000-0000-4000-8000-%012d" % ("MIG" if handle >= 10 else "GPU", handle)
 def nvmlDeviceGetName(handle): return b"NVIDIA A10"
 class Pci: busId = "00000000:17:00.0"
 def nvmlDeviceGetPciInfo(handle): return Pci
@@ -58,8 +58,8 @@ NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, NVML_AGGREGATE_ECC = 1, 0
 def unsupported(code): raise NVMLError(code)
 def nvmlDeviceGetMigMode(handle): return [1, 1]
 def nvmlDeviceGetMaxMigDeviceCount(handle): return 4
-def nvmlDeviceGetMigDeviceHandleByIndex(handle, at): return at if at != 1 else unsupported(6)
-def nvmlDeviceGetGpuInstanceId(device): return 3 if device < 3 else 4
+def nvmlDeviceGetMigDeviceHandleByIndex(handle, at): return 10 + at if at != 1 else unsupported(6)
+def nvmlDeviceGetGpuInstanceId(device): return 3 if device < 13 else 4
 def nvmlDeviceGetComputeInstanceId(device): return device
 def nvmlDeviceGetEccMode(handle): unsupported(3)
 def nvmlDeviceGetTotalEccErrors(handle, kind, since): return 7 if since == NVML_AGGREGATE_ECC else 0
@@ -145,6 +145,11 @@ def test_nvml_is_asked_for_the_state_of_each_gpu_that_answers(tmp_path):
     state = answer.gpus[0].state
     assert state.mig.value == GpuMode(True, True)
     assert (state.gpu_instances.value, state.compute_instances.value) == (2, 3)
+    assert [(one.place, one.uuid[:4], one.uuid[-1:]) for one in state.mig_devices.value] == [
+        (0, "MIG-", "0"),
+        (2, "MIG-", "2"),
+        (3, "MIG-", "3"),
+    ]
     assert (state.ecc, state.ecc_volatile.value, state.ecc_aggregate.value) == (Reading(None), 0, 7)
     assert state.remapped.error == "NVML: error 999 (code 999)"
     assert state.recovery == Reading(None)  # a field that this library does not know

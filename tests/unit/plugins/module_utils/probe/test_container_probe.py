@@ -217,9 +217,9 @@ def add(programs: pathlib.Path, name: str, script: str) -> None:
     (programs / name).chmod(0o755)
 
 
-def run(programs: pathlib.Path, *arguments: str, library_path: str = ""):
+def run(programs: pathlib.Path, *arguments: str, library_path: str = "", script: str = SCRIPT):
     """The script as the engine would run it, and what the parser makes of its words."""
-    start = ["env", "-i", "PATH=%s" % programs, "LD_LIBRARY_PATH=%s" % library_path, "/bin/sh", "-c", SCRIPT]
+    start = ["env", "-i", "PATH=%s" % programs, "LD_LIBRARY_PATH=%s" % library_path, "/bin/sh", "-c", script]
     done = LocalHost().run([*start, "goldennode", "CUDA", *arguments], 30)
     assert done.rc == 0, done
     return container_text.parse(done.stdout, done.stderr, done.rc, "runtime", "x86_64").value
@@ -232,6 +232,24 @@ def test_the_script_in_an_image_with_python(image):
     assert inside.libraries.value["libcuda.so.1"].version == "580.159.03"
     assert (inside.cuda.value.code, inside.cuda.value.devices) == (0, 1)
     assert inside.device_nodes.known
+
+
+def test_the_script_asks_for_mig_devices_where_a_container_has_their_nodes(image, tmp_path):
+    listed = "GPU 0: NVIDIA A30 (UUID: GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0)\n"
+    listed += "  MIG 1g.6gb      Device  0: (UUID: MIG-5c89852c-d268-c3f3-1b07-005d5ae1dc3f)"
+    rows = "0, GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0, NVIDIA A30, 00000000:17:00.0, 580.159.03"
+    add(image, "nvidia-smi", "[ \"$1\" = -L ] && echo '%s' || echo '%s'" % (listed, rows))
+    script = SCRIPT.replace("/dev/nvidia-caps/nvidia-cap*", str(tmp_path / "caps" / "nvidia-cap*"))
+    assert script != SCRIPT
+    assert run(image, script=script).mig == Reading(())
+    (tmp_path / "caps").mkdir()
+    for name in ("nvidia-cap66", "nvidia-cap67"):
+        (tmp_path / "caps" / name).touch()
+    assert run(image, script=script).mig == Reading(("MIG-5c89852c-d268-c3f3-1b07-005d5ae1dc3f",))
+    add(image, "nvidia-smi", "[ \"$1\" = -L ] && exit 9 || echo '%s'" % rows)
+    assert run(image, script=script).mig.error == "nvidia-smi -L ended with code 9: it said nothing"
+    (image / "nvidia-smi").unlink()
+    assert run(image, script=script).mig == Reading(None)
 
 
 def test_an_nvidia_smi_that_does_not_start_is_told_from_one_that_is_not_there(image):

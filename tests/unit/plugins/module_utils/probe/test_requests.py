@@ -26,7 +26,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reques
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.budget import Budget
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import Manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import look
-from ansible_collections.goldennode.gpu.tests.unit import healthy, recorded
+from ansible_collections.goldennode.gpu.tests.unit import healthy, mig_node, recorded
 
 IMAGE = dict(recorded.desired().lock["image"], cuda_command=["/check", "--all"])
 UUID = "GPU-7a28f504-5a42-5b26-a5b1-5568882b45a0"
@@ -127,6 +127,50 @@ def test_a_way_that_does_not_start_with_all_gpus_is_not_asked_for_one(look_: t.A
 def test_without_a_gpu_of_the_hosts_nothing_is_asked(nvml: t.Any) -> None:
     reading, node = ask(dataclasses.replace(evidence(), nvml=nvml), "0", "all")
     assert not reading.known
+    assert node.ran == []
+
+
+def with_mig(parts: t.Mapping[int, int]) -> Evidence:
+    """``parts``: how many MIG devices a GPU has, by its index."""
+    node = mig_node.evidence(healthy.evidence("h100x8", healthy.desired("h100x8")), parts)
+    return dataclasses.replace(evidence(8), nvml=node.nvml)
+
+
+MIG = mig_node.uuid
+
+
+def test_of_a_gpu_in_mig_mode_a_mig_device_is_asked_for() -> None:
+    names = ["0:0", MIG(0, 0), "7:0", "7:1", MIG(7, 1), *(str(at) for at in range(1, 7)), "all"]
+    reading, node = ask(with_mig({0: 1, 7: 2}), *names)
+    assert [(one.injection, one.asked, one.uuid) for one in reading.value] == [
+        (way, name, uuid) for way in ("runtime", "cdi") for name, uuid in (("7:1", MIG(7, 1)), (MIG(0, 0), MIG(0, 0)))
+    ]
+    assert "nvidia.com/gpu=7:1" in words(node)
+
+
+def test_whole_gpus_beside_those_in_mig_mode_are_asked_for_by_their_own_names() -> None:
+    reading, _node = ask(with_mig({0: 0, 3: 2}), "7", healthy.uuid(1), "gpu7", ways=["cdi"])
+    assert [(one.asked, one.uuid) for one in reading.value] == [
+        ("7", healthy.uuid(7)),
+        (healthy.uuid(1), healthy.uuid(1)),
+    ]
+
+
+def test_a_specification_that_names_mig_devices_with_a_word_before() -> None:
+    reading, _node = ask(with_mig({7: 2}), "mig7:0", "mig7:1", "gpu0", "all", ways=["cdi"])
+    assert [(one.asked, one.uuid) for one in reading.value] == [("mig7:1", MIG(7, 1))]
+
+
+def test_a_mount_cannot_have_the_index_of_a_mig_device() -> None:
+    node = recorded.Node()
+    requests.requests(Budget(node, 60), IMAGE, ["runtime"], with_mig({7: 2}), Manner(by_mount=True))
+    asked = {argv[argv.index("--volume") + 1] for argv in (command.argv for command, _rights, _groups in node.ran)}
+    assert asked == {"/dev/null:/var/run/nvidia-container-devices/%s" % name for name in (MIG(7, 1), healthy.uuid(0))}
+
+
+def test_without_a_mig_device_on_any_gpu_nothing_is_asked() -> None:
+    reading, node = ask(with_mig(dict.fromkeys(range(8), 0)), "all")
+    assert reading.error == "MIG is on for every GPU, and the host's NVML names no MIG device to ask for"
     assert node.ran == []
 
 

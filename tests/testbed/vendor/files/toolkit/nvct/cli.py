@@ -33,7 +33,8 @@ def main(argv: t.Sequence[str]) -> int:
 def _info() -> None:
     print("NVRM version:   %s" % spec.driver_version())
     for gpu in nvml.gpus():
-        print("\nDevice Index:   %d\nDevice Minor:   %d\nGPU UUID:       %s" % (gpu.index, gpu.minor, gpu.uuid))
+        (index, uuid), minor = gpu.names, gpu.nodes[0].rpartition("nvidia")[2]
+        print("\nDevice Index:   %s\nDevice Minor:   %s\nGPU UUID:       %s" % (index, minor, uuid))
 
 
 def _list() -> None:

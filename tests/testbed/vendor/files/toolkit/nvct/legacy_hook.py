@@ -101,6 +101,7 @@ def _populate(root: Path, mounts: t.Sequence[t.Mapping[str, str]], nodes: t.Sequ
     for node in nodes:
         status = os.stat(node)
         place = root / node.lstrip("/")
+        place.parent.mkdir(exist_ok=True)  # of the capabilities of MIG devices
         if not place.exists():
             os.mknod(place, stat.S_IFCHR, status.st_rdev)
         os.chmod(place, stat.S_IMODE(status.st_mode))

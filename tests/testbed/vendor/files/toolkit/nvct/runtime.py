@@ -97,11 +97,11 @@ def _resolve(request: str) -> None:
 
 
 def requested(request: str, gpus: t.Sequence[nvml.Gpu]) -> t.List[nvml.Gpu]:
-    """The GPUs that NVIDIA_VISIBLE_DEVICES names: all, or indexes, UUIDs and qualified CDI names."""
+    """What NVIDIA_VISIBLE_DEVICES names: all, or indexes (of a MIG device 0:2), UUIDs and qualified CDI names."""
     names = [word.strip().removeprefix(spec.KIND + "=") for word in request.split(",")]
     if "all" in names:
         return list(gpus)
-    known = {name: gpu for gpu in gpus for name in (str(gpu.index), gpu.uuid)}
+    known = {name: gpu for gpu in gpus for name in gpu.names}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ToolkitError("failed to construct device: unresolvable devices %s" % ", ".join(unknown))

@@ -33,7 +33,7 @@ def generate(additional_gids: bool = True) -> Spec:
     """The specification for the driver on disk and the GPUs that answer now."""
     version = driver_version()
     gpus = nvml.gpus()
-    devices = [_device(name, (gpu,), additional_gids) for gpu in gpus for name in (str(gpu.index), gpu.uuid)]
+    devices = [_device(name, (gpu,), additional_gids) for gpu in gpus for name in gpu.names]
     if gpus:
         devices.append(_device("all", gpus, additional_gids))
     return {
@@ -79,7 +79,7 @@ def _device(name: str, gpus: t.Sequence[nvml.Gpu], additional_gids: bool) -> t.D
 
 
 def device_edits(gpus: t.Sequence[nvml.Gpu], additional_gids: bool = True) -> Edits:
-    nodes = ["/dev/nvidia%d" % gpu.minor for gpu in gpus]
+    nodes = list(dict.fromkeys(node for gpu in gpus for node in gpu.nodes))
     missing = [node for node in nodes if not _is_device(node)]
     if missing:
         raise ToolkitError("failed to create device node edits: %s: no such device node" % ", ".join(missing))
@@ -93,7 +93,8 @@ def device_edits(gpus: t.Sequence[nvml.Gpu], additional_gids: bool = True) -> Ed
 def _needed_gid(node: str) -> t.Optional[int]:
     """The group without which a process in the container could not open the node."""
     status = os.stat(node)
-    open_to_all = status.st_mode & 0o006 == 0o006
+    needed = 0o004 if "/nvidia-caps/" in node else 0o006  # a capability is read alone
+    open_to_all = status.st_mode & needed == needed
     return None if open_to_all or status.st_gid == 0 else status.st_gid
 
 
@@ -132,7 +133,8 @@ def _scalar(value: t.Any) -> str:
         return str(value)
     text = str(value)
     plain = re.fullmatch(r"[A-Za-z0-9/-][A-Za-z0-9_./=:+-]*", text) and not text.endswith(":")
-    number = re.fullmatch(r"-?[0-9]*\.?[0-9]*(e[0-9]+)?", text)
+    # With colons too: 0:2 is a number of minutes to some readers.
+    number = re.fullmatch(r"-?[0-9]*\.?[0-9]*(e[0-9]+)?|[0-9]+(:[0-9]+)+", text)
     word = text.lower() in ("-", "true", "false", "yes", "no", "on", "off", "null", "y", "n")
     return text if plain and not number and not word else '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
 
