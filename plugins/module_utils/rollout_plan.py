@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan of a rollout: from what is known of every host to its waves, what is done with each host, or a refusal. Pure.
+"""The plan of a rollout: from what is known of each host to waves and what is done with it, or to a refusal. Pure.
 
 What was begun is brought to an end before anything else: a rollout that must not go on still finishes or rolls back
 the nodes that it has under way, since nobody else would.
@@ -24,7 +24,8 @@ CONVERT, CONTINUE, ROLL_BACK = "convert", "continue", "roll_back"
 DONE, SETTLED, UNREACHABLE = "done", "settled", "unreachable"
 
 _UNDER_WAY = (CONTINUE, ROLL_BACK)
-_WORK = (CONVERT, *_UNDER_WAY)
+#: A node of which work is done in this run.
+BEGINS = (CONVERT, *_UNDER_WAY)
 
 #: The wave in which what was begun is brought to an end, where it would not be the first.
 UNFINISHED = "unfinished"
@@ -109,7 +110,7 @@ def _begun_first(
 ) -> t.Tuple[waves.Wave, ...]:
     """What is under way comes first: it is nowhere else when waves were cut otherwise since, or nothing follows it."""
     begun = tuple(name for wave in slices for name in wave.hosts if steps[name].action in _UNDER_WAY)
-    working = (wave.hosts for wave in slices if any(steps[name].action in _WORK for name in wave.hosts))
+    working = (wave.hosts for wave in slices if any(steps[name].action in BEGINS for name in wave.hosts))
     if not begun or (not halted and set(begun) <= set(next(working))):
         return slices
     first = frozenset(begun)
@@ -250,7 +251,7 @@ def _counted(count: int) -> str:
 
 def _warnings(pool: t.Mapping[str, Known], steps: t.Mapping[str, Step], canaries: t.Sequence[str]) -> t.List[str]:
     found = []
-    begun = [name for name, step in steps.items() if step.action in _WORK]
+    begun = [name for name, step in steps.items() if step.action in BEGINS]
     if begun and not canaries:
         found.append("there is no canary: the first wave is the first to have the new bundle")
     without = [name for name in begun if not pool[name].base and not _kept_base(pool[name].record)]

@@ -36,10 +36,10 @@ Values = t.Mapping[str, t.Any]
 class Settings:
     """What the plan of a rollout needs of the variables."""
 
-    canaries: t.Union[int, t.Tuple[str, ...]] = 1
-    waves: t.Tuple[Size, ...] = (Size(25, percent=True),)
-    budget: Size = Size(0)
-    stale_after: int = 24  # hours
+    canaries: t.Union[int, t.Tuple[str, ...]]
+    waves: t.Tuple[Size, ...]
+    budget: Size
+    stale_after: int  # hours
     take_over: str = ""
     retry: bool = False
 

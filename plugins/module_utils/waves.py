@@ -101,7 +101,8 @@ def waves(hosts: t.Sequence[str], canaries: t.Sequence[str], sizes: t.Sequence[S
         raise ValueError("waves need at least one size")
     first = [Wave(_CANARY % number, (name,)) for number, name in enumerate(in_order(canaries), 1)]
     left = production(hosts, canaries)
-    total, at, then = len(left), 0, []
+    total, at = len(left), 0
+    then: t.List[Wave] = []
     while at < total:
         count = max(sizes[min(len(then), len(sizes) - 1)].rounded_up(total), 1)
         then.append(Wave(_WAVE % (len(then) + 1), left[at : at + count]))
