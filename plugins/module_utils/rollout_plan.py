@@ -30,6 +30,8 @@ BEGINS = (CONVERT, *_UNDER_WAY)
 #: The wave in which what was begun is brought to an end, where it would not be the first.
 UNFINISHED = "unfinished"
 
+NO_NODE = "there is no node to roll out to: the group gpu_nodes has none, or --limit leaves none"
+
 Now = datetime.datetime
 
 
@@ -123,7 +125,7 @@ def _begun_first(
 
 def _impossible(hosts: t.Sequence[str], canaries: t.Sequence[str]) -> t.List[str]:
     if not hosts:
-        return ["there is no node to roll out to: the group gpu_nodes has none, or --limit leaves none"]
+        return [NO_NODE]
     there = frozenset(hosts)
     unknown = [name for name in canaries if name not in there]
     if unknown:
