@@ -17,7 +17,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import compat, source_keys, waivers
+from ansible_collections.goldennode.gpu.plugins.module_utils import compat, rollout_settings, source_keys, waivers
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
@@ -92,6 +92,7 @@ class _Preparation:
         settings, problems = role_variables.read(task_vars, self._value_of)
         self.problems += problems
         self.problems += rendering.setting_problems(settings)
+        self.problems += rollout_settings.problems(settings["rollout"])
         # In UTC, as the day of a look is: controller, node and agent let a waiver end at the same moment.
         today = datetime.datetime.now(datetime.timezone.utc).date()
         self.problems += waivers.problems(settings["golden"].get(waivers.VARIABLE, ()), today)

@@ -30,6 +30,9 @@ HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark aw
 #: Variables that steer a run and say nothing about the node. Consent (``<role>_allow_…``) is left out by its name.
 RUN_VARIABLES = ("bundle_file", "golden_reboot_timeout")
 
+#: Roles all of whose variables do.
+RUN_ROLES = ("rollout",)
+
 #: Numbers of the groups that every system of a family has under the same number (base-passwd; setup).
 _GROUP_IDS: t.Dict[str, t.Dict[str, int]] = {
     "debian": {"root": 0, "video": 44},
@@ -64,7 +67,9 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
     if problems:
         raise DesiredError(problems)
     wanted = {
-        role: {name: value for name, value in values.items() if affects_node(name)} for role, values in settings.items()
+        role: {name: value for name, value in values.items() if affects_node(name)}
+        for role, values in settings.items()
+        if role not in RUN_ROLES
     }
     wanted.setdefault("golden", {})["golden_container_injections"] = list(injections(lock, settings))
     files = {file.path: file for file in _files(lock, settings, agent_sha256, agent_source)}
@@ -105,7 +110,8 @@ def _digest(desired: Desired) -> str:
 
 def affects_node(variable: str) -> bool:
     """Whether a variable says what the node should be; consent says only what a run may do to it."""
-    return "_allow_" not in variable and variable not in (*RUN_VARIABLES, *docker_settings.SECRET)
+    steers = variable in RUN_VARIABLES or variable.startswith(tuple(role + "_" for role in RUN_ROLES))
+    return "_allow_" not in variable and not steers and variable not in docker_settings.SECRET
 
 
 def without_secrets(settings: Settings) -> t.Dict[str, t.Dict[str, t.Any]]:
