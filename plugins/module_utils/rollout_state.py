@@ -47,7 +47,7 @@ def move(
 ) -> Change:
     """One step.
 
-    :arg back_within: seconds from now in which the node must have come back from the reboot that may follow; 0: none does
+    :arg back_within: seconds from now in which the node must be back from the reboot that may follow; 0: none does
     :raises MoveRefused: where the node is not in this rollout, or may not be moved like this
     """
     old = _known(state)

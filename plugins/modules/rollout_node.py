@@ -149,8 +149,8 @@ node:
       sample: {driver: 580.159.03}
 way_back:
   description: >-
-    What the node goes back to, as the action C(goldennode.gpu.desired) takes it as O(goldennode.gpu.desired#module:stored);
-    null where there is none.
+    What the node goes back to, which the action C(goldennode.gpu.desired) takes as
+    O(goldennode.gpu.desired#module:stored); null where there is none.
   returned: with O(state=base) and O(state=previous)
   type: dict
 way_back_error:
