@@ -64,24 +64,22 @@ def drain(system: System, margin: float, check_mode: bool = False) -> Drain:
 
     :raises SystemFailure: where it is not known what runs, or what was stopped before
     """
-    stopped: t.Dict[str, str] = {}
+    stopped: t.Dict[str, None] = {}
     failed: t.Dict[str, str] = {}
     changed = False
+    ours, left = _to_stop(system)
+    if check_mode:
+        return Drain(bool(ours), tuple(one.label for one, _seen in ours), left)
     for _round in range(_ROUNDS):
-        ours, left = _to_stop(system)
-        if not ours or check_mode:
+        if not ours or failed:
             break
         changed = _remember(system, [one for one, _seen in ours]) or changed
         failed = _each(lambda pair: _stop(system, pair[1], margin), {one.label: (one, seen) for one, seen in ours})
-        stopped.update({one.label: "" for one, _seen in ours if one.label not in failed})
-    else:
+        stopped.update(dict.fromkeys(one.label for one, _seen in ours))
         ours, left = _to_stop(system)
-    if check_mode:
-        return Drain(bool(ours), tuple(one.label for one, _seen in ours), left)
-    problems = tuple("%s: %s" % (one.label, failed.get(one.label, "it was started again")) for one, _seen in ours)
-    there = {one.label for one, _seen in ours}
+    there = {one.label: failed.get(one.label, "it was started again") for one, _seen in ours}
     names = tuple(label for label in stopped if label not in there)
-    return Drain(changed or bool(stopped), names, left, problems)
+    return Drain(changed or bool(names), names, left, tuple("%s: %s" % pair for pair in there.items()))
 
 
 def _to_stop(
@@ -176,6 +174,8 @@ def undrain(system: System, timeout: float, check_mode: bool = False) -> Undrain
     failed: t.Dict[str, str] = {}
     if not check_mode:
         failed = _each(lambda one: _start(system, one, timeout), due)
+        # One that lives in another's network is refused as long as that one does not run.
+        failed = _each(lambda one: _start(system, one, timeout), {label: due[label] for label in failed})
         _forget_but(system, [one for one in kept if one.label in failed])
     return Undrain(
         changed=bool(kept) and (check_mode or len(failed) < len(kept)),

@@ -41,8 +41,9 @@ _HUNG_AT_MOST = 3
 
 @dataclasses.dataclass(frozen=True)
 class GpuUser:
-    """A process on the GPUs. ``start`` is in the kernel's ticks since the boot: a number is given out again, with
-    another start. ``ticks``: what it has computed, in the same. ``unit``: the service of systemd that it is of. ``container``: the id of its container.
+    """A process on the GPUs. A number is given out again, and then with another ``start``; that and ``ticks``, what it
+    has computed, are in the kernel's ticks. ``unit``: the service of systemd that it is of. ``container``: the id of
+    its container.
     """
 
     pid: int

@@ -20,8 +20,8 @@ description:
     (C(nv-hostengine)), which only measures. M(goldennode.gpu.driver_reload) stops and starts them itself. A diagnosis
     that DCGM runs is counted, and so is an exporter.
   - Waits for programs to end with O(wait). With O(stop) those that are left are sent SIGTERM, and after O(grace)
-    seconds SIGKILL. A signal goes to the process that was seen, and to none that has its number now. Process 1, this module and
-    the processes that started it are never sent one.
+    seconds SIGKILL. A signal goes to the process that was seen, and to none that has its number now. Process 1, this
+    module and the processes that started it are never sent one.
   - A process that hangs in the kernel (D state) is named and not waited for. Only a reboot ends it.
   - GPUs that are in use are no failure of the module. RV(busy) says who uses them and what to do.
   - A program that draws on a screen by C(/dev/dri) alone is not seen, and neither are virtual machines that were given
@@ -81,7 +81,8 @@ busy:
   returned: success
   type: str
   sample: >-
-    the GPUs are in use: python3 (pid 4711, user alice) has /dev/nvidia0. Wait for them to end, or stop them (kill 4711).
+    the GPUs are in use: python3 (pid 4711, user alice) has /dev/nvidia0. Wait for them to end, or stop them
+    (kill 4711).
 users:
   description: The processes that are left on the GPUs.
   returned: success
