@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
         if arguments["step"] == "plan":
             found = self._plan(arguments["hosts"], (task_vars or {}).get("hostvars", {}))
         else:
-            found = self._after(arguments)
+            found = self._after(arguments, (task_vars or {}).get("hostvars", {}))
         if arguments["result_file"]:
             _write(arguments["result_file"], arguments["step"], found)
         result.update(found, changed=False)
@@ -69,12 +69,14 @@ class ActionModule(ActionBase):
         self._show(rollout_text.plan(made, was, wanted, brings))
         return rollout_pool.to_result(made, was, wanted)
 
-    def _after(self, arguments: t.Mapping[str, t.Any]) -> Result:
+    def _after(self, arguments: t.Mapping[str, t.Any], hostvars: t.Mapping[str, t.Any]) -> Result:
         """After a wave, or after the last one."""
         try:
             made = rollout_pool.of_result(arguments["plan"])
+            if arguments["outcomes"] is None:
+                arguments["outcomes"] = rollout_pool.outcomes(made, hostvars)
             reached = arguments["wave"] or ""
-            came = rollout_pool.came(made, arguments["outcomes"] or {}, reached)
+            came = rollout_pool.came(made, arguments["outcomes"], reached)
         except ValueError as error:
             raise AnsibleActionFail("rollout: %s" % error) from None
         then = waves.after_wave(came.outcomes, made.canaries, made.budget)

@@ -107,14 +107,15 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+record:
+  description: The record of the last rollout on the node, or null.
+  returned: success
+  type: dict
 node:
   description: What is known of the node.
   returned: success
   type: dict
   contains:
-    record:
-      description: The record of the last rollout, or null.
-      type: dict
     record_error:
       description: Why the record cannot be understood, or empty.
       type: str
@@ -217,8 +218,10 @@ def main() -> None:
             result: _Plain = {"changed": False}
         else:
             result = _step(state, desired, evidence.boot, given, module._diff)
+        record = rollout_state.read(state)
         known = _known(state, desired, evidence, given["expected_gpus"] or 0)
-        result["node"] = {**known, "platform": key, "platform_known": key in given["bundles"]}
+        known.update(record_error=record.error or "", platform=key, platform_known=key in given["bundles"])
+        result.update(node=known, record=to_plain(record.value))
         if given["state"] in ("base", "previous"):
             result.update(_way_back(state, given["state"]))
     except (rollout.MoveRefused, LockBusy, ValueError, OSError) as error:
@@ -247,15 +250,13 @@ def _step(
 
 
 def _known(state: State, desired: t.Optional[Desired], evidence: Evidence, expected_gpus: int) -> _Plain:
-    record, boot = rollout_state.read(state), evidence.boot.value
+    boot = evidence.boot.value
     stored, mark = state.stored(), state.mark()
     golden = False
     if desired is not None and not marks.objection(mark, stored, desired, evidence):
         golden = not judge.run(desired, evidence, expected_gpus).broken
     lock = stored.value.desired.lock if stored.value else {}
     return {
-        "record": to_plain(record.value),
-        "record_error": record.error or "",
         "golden_for_target": golden,
         "base": any(reading.value is not None for reading in state.proven()),
         "boot_id": boot.boot_id if boot else "",

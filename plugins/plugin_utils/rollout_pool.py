@@ -169,6 +169,12 @@ def of_result(result: Variables) -> Plan:
         raise ValueError("it is not the result of step=plan: %s is not as it should be" % error) from error
 
 
+def outcomes(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.Dict[str, t.Any]:
+    """What the tasks of the play have kept of each node that came out; nothing of one that was lost."""
+    kept = {name: hostvars[name].get("__goldennode_outcome") for name in made.steps}
+    return {name: plain(one) for name, one in kept.items() if one}
+
+
 @dataclasses.dataclass(frozen=True)
 class Came:
     """How the nodes came out: what the play says, and what the plan knew already."""

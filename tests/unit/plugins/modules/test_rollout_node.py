@@ -84,7 +84,7 @@ def test_a_node_in_no_rollout(node: Node) -> None:
     found = node.call("read", **wanted())
     assert found["changed"] is False
     known = found["node"]
-    assert (known["record"], known["record_error"], known["base"]) == (None, "", True)
+    assert (found["record"], known["record_error"], known["base"]) == (None, "", True)
     assert (known["platform"], known["platform_known"]) == (OLD.platform, True)
     assert (known["golden_for_target"], known["lock"]) == (False, OLD.lock["id"])
     assert known["axes"]["driver"] == "580.159.03 open"
