@@ -39,7 +39,7 @@ def move(record, state, run="run-1", **more):
 # --- moves --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("state", "then"), itertools.product(rollout.STATES, rollout.STATES))
+@pytest.mark.parametrize(("state", "then"), list(itertools.product(rollout.STATES, rollout.STATES)))
 def test_only_what_the_picture_shows_may_follow(state, then):
     # A base forbids to give up, and none forbids to go back: whichever allows more is asked.
     record = rollouts.record(state, base="" if then == "failed" else "sha256:base")
