@@ -194,3 +194,20 @@ DIAGNOSIS = Record(
         "tests/testbed/fakes/*.[ch]",
     ),
 )
+
+#: A pool from bundle to bundle, and back (make test-rollout).
+ROLLOUT = Record(
+    "tests/pool/proven-rollout.txt",
+    (
+        "playbooks/rollback.yml",
+        "playbooks/rollout.yml",
+        "playbooks/tasks/**/*.yml",
+        "roles/golden/tasks/*.yml",
+        "roles/rollout/**/*.yml",
+        "plugins/action/rollout.py",
+        *("plugins/modules/%s.py" % name for name in ("docker_drain", "golden_mark", "gpu_idle", "rollout_node")),
+        *("plugins/module_utils/%s.py" % name for name in ("drained", "gpu_idle", "mark", "rollout*", "waves")),
+        "plugins/plugin_utils/rollout_pool.py",
+        "tests/pool/test_rollout.py",
+    ),
+)

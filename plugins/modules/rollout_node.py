@@ -32,7 +32,7 @@ options:
       - V(read) looks, and says whether the node is golden for what is wanted, whether it has a way back, and since when
         it is up. It changes nothing.
       - V(base) also returns what the node was proven for before the rollout, and V(previous) what it was proven for
-        before it was given the lock that it has.
+        before it was given the lock that it has, or before the rollout in the middle of which it stands.
       - V(pending) has the node take part in the rollout; every other is a step of it.
     type: str
     choices:
@@ -267,11 +267,13 @@ def _known(state: State, desired: t.Optional[Desired], evidence: Evidence, expec
 
 
 def _way_back(state: State, which: str) -> _Plain:
+    read = rollout_state.read(state)
+    record, found = read.value, Reading[Stored](None, read.error)
     if which == "base":
-        record = rollout_state.read(state)
-        found: Reading[Stored] = Reading(None, record.error)
-        if record.value is not None:
-            found = rollout_state.base(state, record.value)
+        if record is not None:
+            found = rollout_state.base(state, record)
+    elif record is not None and record.in_flight and record.base_digest:
+        found = rollout_state.base(state, record)
     else:
         stored = state.stored().value
         left = str(stored.desired.lock["id"]) if stored else ""

@@ -72,6 +72,33 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     return Pool(tuple(refused), known, _target(first), rollout_settings.settings(plain(first["settings"]["rollout"])))
 
 
+@dataclasses.dataclass(frozen=True)
+class Back:
+    """All that a plan of a way back is made of. ``locks`` and ``errors`` by host, ``brings`` by lock id."""
+
+    known: t.Tuple[Known, ...]
+    locks: t.Mapping[str, str]
+    errors: t.Mapping[str, str]
+    brings: t.Mapping[str, str]
+    settings: t.Optional[Settings]
+
+
+def read_back(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Back:
+    """What is known of hosts that go back: each has a bundle and lock of its own that it was golden for."""
+    found = {name: plain(hostvars[name].get("__goldennode_rollout")) or {} for name in hosts}
+    locks, brings, settings = {}, {}, None
+    for name in hosts:
+        bundle = hostvars[name].get("__goldennode_bundle") or {}
+        if "desired" not in bundle:
+            continue
+        target = _target(bundle)
+        locks[name] = next(iter(target.locks.values()), "")
+        brings.update(target.brings)
+        settings = settings or _settings(bundle)
+    errors = {name: str(one.get("way_back_error", "")) for name, one in found.items()}
+    return Back(tuple(_known(name, one) for name, one in found.items()), locks, errors, brings, settings)
+
+
 def _known(name: str, result: t.Any) -> Known:
     """One host, from the result of goldennode.gpu.rollout_node; without one it could not be reached."""
     if not result or result.get("unreachable"):

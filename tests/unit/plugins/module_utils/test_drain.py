@@ -307,7 +307,9 @@ def test_a_docker_that_hangs_is_no_node_without_containers(node, words):
     node.create(1)
     error = "docker gave no answer within 15 s and was killed (pid 7)"
     node.failing[words] = Command("host", (), timed_out=True, error=error)
-    with pytest.raises(SystemFailure, match="it is not known which containers have GPUs: " + error.replace("(", ".")[:40]):
+    with pytest.raises(
+        SystemFailure, match="it is not known which containers have GPUs: " + error.replace("(", ".")[:40]
+    ):
         drain(node, 60)
     assert node.running() == ["c1"]
     assert node.kept() == []
