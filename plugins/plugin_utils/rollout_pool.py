@@ -11,7 +11,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import rollout, rollout_settings, waves
+from ansible_collections.goldennode.gpu.plugins.module_utils import (
+    rollout,
+    rollout_plan,
+    rollout_settings,
+    waves,
+)
+from ansible_collections.goldennode.gpu.plugins.module_utils.lock import axes_of
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.printable import one_line
@@ -70,6 +76,27 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     first = bundles[hosts[0]]
     refused += _without_lock(known, plain(first.get("missing_locks") or []))
     return Pool(tuple(refused), known, _target(first), rollout_settings.settings(plain(first["settings"]["rollout"])))
+
+
+def without_consent(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.List[str]:
+    """Why the nodes could not get to the end: they would have to be rebooted, and nobody has allowed it."""
+    held = []
+    for name, step in made.steps.items():
+        if step.action not in rollout_plan.BEGINS:
+            continue
+        bundle, node = hostvars[name]["__goldennode_bundle"], plain(hostvars[name]["__goldennode_rollout"])["node"]
+        if bundle["settings"]["golden"]["golden_allow_reboot"]:
+            continue
+        wanted = axes_of(plain(bundle["desired"][node["platform"]]["lock"]))
+        moves = {axis for axis in ("kernel", "driver") if node.get("axes", {}).get(axis) != wanted[axis]}
+        if "kernel" in moves or (moves and not bundle["settings"]["driver"]["driver_allow_reload"]):
+            held.append(name)
+    if not held:
+        return []
+    return [
+        "another kernel or driver needs a reboot of %s, and golden_allow_reboot is false there. Set it to true, or for "
+        "a driver alone driver_allow_reload" % waves.names(held)
+    ]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,6 +41,7 @@ NOT_PURE = (
     "package_manager.py",
     "package_set.py",
     "package_told.py",
+    "rollout_state.py",
     "system.py",
     "toolkit_config.py",
 )
