@@ -134,7 +134,11 @@ def random_pool(seed):
     count = chance.choice([0, 1, 2, 3, 4, 10, 99, 100, 101, 1000, 10000])
     hosts = ["h%d" % number for number in chance.sample(range(10**6), count)]
     canaries = chance.choice(
-        [chance.randrange(5), chance.sample(hosts, min(len(hosts), chance.randrange(4))), count + 1 if count < 99 else 3]
+        [
+            chance.randrange(5),
+            chance.sample(hosts, min(len(hosts), chance.randrange(4))),
+            count + 1 if count < 99 else 3,
+        ]
     )
     sizes = [
         Size(chance.randrange(1, 101), True) if chance.random() < 0.5 else Size(chance.randrange(1, 50))
