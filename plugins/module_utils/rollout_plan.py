@@ -228,11 +228,13 @@ def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int)
     set_apart = frozenset(canaries)
     counted = [name for name, step in steps.items() if name not in set_apart and step.outcome in waves.COUNTED]
     if len(counted) > allowed:
+        many = waves.nodes(len(counted), "production node")
         told = "; ".join("%s %s" % (one_line(name), _was(steps[name])) for name in counted[:8])
         more = " and %d more" % (len(counted) - 8) if len(counted) > 8 else ""
+        verb = "counts" if len(counted) == 1 else "count"
         found.append(
-            "%s count against the budget of %d: %s%s. Mend them and run again with rollout_retry=true, raise "
-            "rollout_budget, or leave them out by --limit." % (_counted(len(counted)), allowed, told, more)
+            "%s %s against the budget of %d: %s%s. Mend them and run again with rollout_retry=true, raise "
+            "rollout_budget, or leave them out by --limit." % (many, verb, allowed, told, more)
         )
     stopped = [name for name, step in steps.items() if step.outcome == waves.STOPPED]
     if stopped and not found:
@@ -245,10 +247,6 @@ def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int)
 def _was(step: Step) -> str:
     words = {waves.LOST: "cannot be reached", waves.FAILED: "has failed", waves.ROLLED_BACK: "was rolled back"}
     return words[step.outcome]
-
-
-def _counted(count: int) -> str:
-    return waves.nodes(count, "production node")
 
 
 def _warnings(pool: t.Mapping[str, Known], steps: t.Mapping[str, Step], canaries: t.Sequence[str]) -> t.List[str]:

@@ -15,8 +15,6 @@ import typing as t
 from .bundle import Problem
 from .waves import Size, in_order, size
 
-DRAINS = ("none", "docker")
-
 #: Longer than any rollout lasts; it keeps times within what a date can be.
 _LONGEST = 10**7
 

@@ -24,11 +24,6 @@ def test_the_defaults_of_the_role_have_no_problem_and_are_those_of_the_tests():
     assert {name: defaults[name] for name in rollouts.DEFAULTS} == rollouts.DEFAULTS
 
 
-def test_the_ways_to_drain_are_those_of_the_spec():
-    option = role_variables.roles()["rollout"].options["rollout_drain"]
-    assert tuple(option["choices"]) == rollout_settings.DRAINS
-
-
 SIZES = '. Write a number of nodes, as 5, or a percentage of the production nodes, as "25%".'
 NAMES = ". Write a number, as 1, or names of hosts, as [gpu01, gpu02]."
 
