@@ -45,8 +45,15 @@ class Node(rooted.Rooted):
     def create(self, number: int, gpu: bool = True, running: bool = True, **fields: t.Any) -> str:
         identity = "%012x%052d" % (number, 0)
         self.containers[identity] = {
-            **{"id": identity, "name": "/c%d" % number, "image": "img", "pid": 1000 + number, "gpu": gpu},
-            **{"running": running, "auto_remove": False, "stop_timeout": None, **fields},
+            "id": identity,
+            "name": "/c%d" % number,
+            "image": "img",
+            "pid": 1000 + number,
+            "gpu": gpu,
+            "running": running,
+            "auto_remove": False,
+            "stop_timeout": None,
+            **fields,
         }
         return identity
 
@@ -307,7 +314,9 @@ def test_a_docker_that_hangs_is_no_node_without_containers(node, words):
     node.create(1)
     error = "docker gave no answer within 15 s and was killed (pid 7)"
     node.failing[words] = Command("host", (), timed_out=True, error=error)
-    with pytest.raises(SystemFailure, match="it is not known which containers have GPUs: " + error.replace("(", ".")[:40]):
+    with pytest.raises(
+        SystemFailure, match="it is not known which containers have GPUs: " + error.replace("(", ".")[:40]
+    ):
         drain(node, 60)
     assert node.running() == ["c1"]
     assert node.kept() == []

@@ -36,7 +36,22 @@ def test_a_stat_that_is_none(bad):
 
 
 def test_any_text_is_read_without_an_error():
-    pieces = ["(", ")", " ", "\n", ":", "9" * 25, ID, "/system.slice/", "x.service", "Uid:\t", "at ", "has 7", "é", "-1"]
+    pieces = [
+        "(",
+        ")",
+        " ",
+        "\n",
+        ":",
+        "9" * 25,
+        ID,
+        "/system.slice/",
+        "x.service",
+        "Uid:\t",
+        "at ",
+        "has 7",
+        "é",
+        "-1",
+    ]
     dice = random.Random(6)
     for _round in range(500):
         some = "".join(dice.choice(pieces) for _piece in range(dice.randrange(40)))
