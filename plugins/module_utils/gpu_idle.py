@@ -181,7 +181,10 @@ def _advice(
     if others and not wish.stop:
         yield "Wait for them to end, or stop them (%s)." % _starters(others)
     if left.unknown:
-        yield "What is not known counts as used: look at those processes as root, with ls -l /proc/PID/fd."
+        yield (
+            "What is not known counts as used: run it as root with all of root's rights (CAP_SYS_PTRACE), and look at "
+            "those processes with ls -l /proc/PID/fd."
+        )
 
 
 def _numbers(users: t.Iterable[GpuUser]) -> str:

@@ -98,6 +98,7 @@ class _Look:
         self._accounts = process_text.accounts(system.read("/etc/passwd").value or "")
         self._around = process_text.containers(system.read("/proc/1/cgroup").value or "")
         self._unknown: t.List[str] = []
+        self._said: t.Set[int] = set()
 
     def run(self) -> Users:
         opened: t.Dict[int, t.Tuple[str, ...]] = {}
@@ -132,6 +133,10 @@ class _Look:
         return there.known and there.value is None
 
     def _say(self, pid: int, why: str) -> None:
+        """Once of each: who may not look at its descriptors may not look at its memory either."""
+        if pid in self._said:
+            return
+        self._said.add(pid)
         program = (self._system.read("/proc/%d/comm" % pid).value or "").strip()
         self._unknown.append("whether process %d%s uses a GPU (%s)" % (pid, program and " (%s)" % program, why))
 
@@ -147,19 +152,23 @@ class _Look:
                 self._say(pid, names.error or "")
             for name in names.value or ():
                 path = self._node("%s/fd/%s" % (folder, name))
-                if path:
-                    found[path] = None
+                if path.value:
+                    found[path.value] = None
+                elif not path.known and not self._has_ended(pid):
+                    self._say(pid, path.error or "")
         return tuple(sorted(found))
 
-    def _node(self, path: str) -> str:
-        """The node of the driver's that a descriptor is of; "" for any other. In a container it may have any name."""
-        link = (self._system.readlink(path).value or "").replace(" (deleted)", "")
-        if link.startswith(_NAMES):
-            return link
-        there = self._system.stat(path).value if link.startswith(_DEVICES) else None
-        if there is None or there.kind != "char" or there.major not in self._majors:
-            return ""
-        return self._paths.get((there.major, there.minor), "device %d:%d" % (there.major, there.minor))
+    def _node(self, path: str) -> Reading[str]:
+        """The node of the driver's that a descriptor is of, None for any other. In a container it may have any name."""
+        link = self._system.readlink(path)
+        name = (link.value or "").replace(" (deleted)", "")
+        if name.startswith(_NAMES) or not name.startswith(_DEVICES):
+            return Reading(name if name.startswith(_NAMES) else None, link.error)
+        there = self._system.stat(path)
+        if there.value is None or there.value.kind != "char" or there.value.major not in self._majors:
+            return Reading(None, there.error)
+        number = (there.value.major, there.value.minor)
+        return Reading(self._paths.get(number, "device %d:%d" % number))
 
     def _mapped(self, pids: t.Sequence[int]) -> t.Dict[int, t.Tuple[str, ...]]:
         """Of those that have no node open: it may be closed and still in use."""

@@ -45,8 +45,15 @@ class Node(rooted.Rooted):
     def create(self, number: int, gpu: bool = True, running: bool = True, **fields: t.Any) -> str:
         identity = "%012x%052d" % (number, 0)
         self.containers[identity] = {
-            **{"id": identity, "name": "/c%d" % number, "image": "img", "pid": 1000 + number, "gpu": gpu},
-            **{"running": running, "auto_remove": False, "stop_timeout": None, **fields},
+            "id": identity,
+            "name": "/c%d" % number,
+            "image": "img",
+            "pid": 1000 + number,
+            "gpu": gpu,
+            "running": running,
+            "auto_remove": False,
+            "stop_timeout": None,
+            **fields,
         }
         return identity
 

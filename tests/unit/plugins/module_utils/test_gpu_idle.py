@@ -159,8 +159,8 @@ def test_what_is_started_again_is_named_with_what_starts_it(node):
     result = settle(node, Wish(stop=True, grace=4))
     assert stopped(result) == [50, 51]
     assert result.busy == (
-        "the GPUs are in use: train (pid 52, user alice, of trainer.service) has /dev/nvidia0. pid 52 came after others "
-        "were stopped: stop what starts it (systemctl stop trainer.service)."
+        "the GPUs are in use: train (pid 52, user alice, of trainer.service) has /dev/nvidia0. pid 52 came after "
+        "others were stopped: stop what starts it (systemctl stop trainer.service)."
     )
 
 

@@ -10,6 +10,7 @@ import os
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import gpu_users
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import Reading
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Stat
 from ansible_collections.goldennode.gpu.plugins.module_utils.system import SystemFailure
 from ansible_collections.goldennode.gpu.tests.unit.gpu_processes import KERNEL_THREAD, FakeNode
@@ -138,6 +139,28 @@ def test_one_that_cannot_be_read_is_said_and_no_idle_node(node):
     assert found.unknown == (
         "whether process 50 (train) uses a GPU (/proc/50/fd could not be read: Permission denied)",
     )
+
+
+def test_descriptors_that_may_not_be_followed_are_said_once(node):
+    """As root without CAP_SYS_PTRACE meets them at a process that has more rights: the list is there, no link is."""
+    node.start(50, "train", "/dev/nvidia0", maps=None)
+    node.put("/proc/50/maps/none", "")
+    plain = node.readlink
+    denied = Reading.unknown("/proc/50/fd/2 could not be read: Permission denied")
+    node.readlink = lambda path: denied if path.startswith("/proc/50/") else plain(path)
+    found = look(node)
+    assert found.users == ()
+    assert found.unknown == (
+        "whether process 50 (train) uses a GPU (/proc/50/fd/2 could not be read: Permission denied)",
+    )
+
+
+def test_maps_that_cannot_be_read_are_said(node):
+    node.start(50, "train", maps=None)
+    node.put("/proc/50/maps/none", "")
+    assert look(node).unknown == (
+        "whether process 50 (train) uses a GPU (its maps could not be read: Is a directory)",
+    )  # fmt: skip
 
 
 def test_a_stat_that_cannot_be_understood_is_said(node):
