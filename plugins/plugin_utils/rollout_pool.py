@@ -225,7 +225,7 @@ def of_result(result: Variables) -> Plan:
 
 def outcomes(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.Dict[str, t.Any]:
     """What the tasks of the play have kept of each node that came out; nothing of one that was lost."""
-    kept = {name: hostvars[name].get("__goldennode_outcome") for name in made.steps}
+    kept = {name: hostvars[name].get("__goldennode_outcome") for name in made.steps if name in hostvars}
     return {name: plain(one) for name, one in kept.items() if one}
 
 
