@@ -157,7 +157,7 @@ PACKAGES = Record(
 #: Real engines, the toolkit and the containers of users, on simulated nodes (make test-engines).
 ENGINES = Record(
     "tests/pool/proven-engines.txt",
-    (*_ENGINES, *("tests/pool/test_%s.py" % name for name in ("container", "containers", "docker"))),
+    (*_ENGINES, *("tests/pool/test_%s.py" % name for name in ("container", "containers", "docker", "mig"))),
 )
 
 #: Which kernel and which driver a node starts with, and whose GPUs are left alone (make test-boot).

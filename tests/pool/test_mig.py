@@ -11,6 +11,8 @@ import pathlib
 import pytest
 from poollib import Pool, bed, golden_snapshots, node_of_this_worker
 
+pytestmark = pytest.mark.engines
+
 A100 = node_of_this_worker(5, "a100-mig")
 SPEC = "/var/run/cdi/nvidia.yaml"
 
