@@ -17,17 +17,22 @@ from .model import Reading
 from .probe import children, nodes
 from .system import System, known
 
-#: NVIDIA's own services, each with the beginnings of the names of its programs as the kernel has them (15 letters).
 #: They keep the GPUs open and compute nothing; who changes the driver stops and starts them. DCGM's engine is one of
-#: them: it only measures. Its diagnosis (nvvs) is work that somebody asked for, and one of these programs that was
-#: started by hand is nobody's to start again: both are users.
-SERVICES = {
-    "nvidia-persistenced.service": ("nvidia-persiste",),
-    "nvidia-fabricmanager.service": ("nv-fabricmanage", "nvlsm", "nvidia-fabricma"),
-    "nvlsm.service": ("nvlsm",),
-    "nvidia-dcgm.service": ("nv-hostengine",),
-    "dcgm.service": ("nv-hostengine",),
-}
+#: them: it only measures. One of these programs that was started by hand is nobody's to start again, and a user.
+SERVICES = (
+    "nvidia-persistenced.service",
+    "nvidia-fabricmanager.service",
+    "nvlsm.service",
+    "nvidia-imex.service",
+    "nvidia-dcgm.service",
+    "dcgm.service",
+)
+
+#: Services of this collection: the agent's look, which is over in a moment.
+_OURS = "goldennode-"
+
+#: DCGM's diagnosis, which its engine starts: work that somebody asked for.
+_WORK = ("nvvs",)
 
 _MAJORS = "nvidia"  # the beginning of their names in /proc/devices
 _NAMES = "/dev/nvidia"
@@ -117,7 +122,7 @@ class _Look:
         opened.update(self._mapped(others))
         described = (self._user(pid, starts[pid], names) for pid, names in sorted(opened.items()))
         found = [one for one in described if one is not None]
-        own = [one for one in found if one.program.startswith(SERVICES.get(one.unit, ()))]
+        own = [one for one in found if _is_own(one)]
         return Users(tuple(one for one in found if one not in own), tuple(own), tuple(self._unknown))
 
     def _stat(self, pid: int) -> t.Optional[process_text.Process]:
@@ -230,3 +235,7 @@ class _Look:
         texts = (self._system.read("/proc/%d/task/%s/stat" % (pid, task)).value or "" for task in tasks)
         states = [one.value.state for one in map(process_text.process, texts) if one.value is not None]
         return "D" if "D" in states else stat.state
+
+
+def _is_own(user: GpuUser) -> bool:
+    return (user.unit in SERVICES or user.unit.startswith(_OURS)) and user.program not in _WORK

@@ -16,9 +16,10 @@ description:
   - Names the processes that have a device node of the NVIDIA driver open or mapped, in containers of any engine too.
     Only files below C(/proc) are read, as root. No program of NVIDIA's is called, and nothing is needed of one.
   - Not counted are NVIDIA's own services that keep the GPUs open and compute nothing, as long as systemd has started
-    them. These are C(nvidia-persistenced), C(nvidia-fabricmanager), C(nvlsm), and the engine of DCGM
-    (C(nv-hostengine)), which only measures. M(goldennode.gpu.driver_reload) stops and starts them itself. A diagnosis
-    that DCGM runs is counted, and so is an exporter.
+    them. These are C(nvidia-persistenced), C(nvidia-fabricmanager), C(nvlsm), C(nvidia-imex), and the engine of DCGM
+    (C(nv-hostengine)), which only measures. Whoever changes the driver stops and starts them, as
+    M(goldennode.gpu.driver_reload) does. Services of this collection are not counted either. A diagnosis that DCGM
+    runs is counted, and so is an exporter.
   - Waits for programs to end with O(wait). With O(stop) those that are left are sent SIGTERM, and after O(grace)
     seconds SIGKILL. A signal goes to the process that was seen, and to none that has its number now. Process 1, this
     module and the processes that started it are never sent one.

@@ -80,12 +80,11 @@ def test_after_the_consent_it_is_not_asked_for():
     assert said.endswith("A rollout waits for them with rollout_gpu_wait (seconds; 600 now).")
 
 
-def test_the_consent_and_the_wait_reach_the_module():
-    asked = tasks("idle")[0]["goldennode.gpu.gpu_idle"]
-    given = {
-        name: render(text, rollout_gpu_wait=600, rollout_allow_stop_gpu_processes=True) for name, text in asked.items()
-    }
-    assert given == {"wait": 600, "stop": True}
+@pytest.mark.parametrize(("wait", "asked"), [(600, 600), (0, 15), (15, 15)])
+def test_the_consent_and_the_wait_reach_the_module(wait, asked):
+    given = tasks("idle")[0]["goldennode.gpu.gpu_idle"]
+    variables = {"rollout_gpu_wait": wait, "rollout_allow_stop_gpu_processes": True}
+    assert {name: render(text, **variables) for name, text in given.items()} == {"wait": asked, "stop": True}
 
 
 def test_the_containers_that_are_left_are_named():

@@ -92,6 +92,8 @@ def test_a_file_of_that_name_elsewhere_is_none(node):
         ("nvlsm", "nvidia-fabricmanager.service"),
         ("nv-hostengine", "nvidia-dcgm.service"),
         ("nv-hostengine", "dcgm.service"),
+        ("nvidia-imex", "nvidia-imex.service"),
+        ("nvidia-smi", "goldennode-agent.service"),
     ],
 )
 def test_the_nodes_own_services_are_no_users(node, program, unit):
@@ -109,6 +111,7 @@ def test_the_nodes_own_services_are_no_users(node, program, unit):
         ("nv-hostengine", "/system.slice/docker-%s.scope" % ID),
         ("nvvs", "/system.slice/nvidia-dcgm.service"),  # a diagnosis is work
         ("dcgm-exporter", "/system.slice/dcgm-exporter.service"),
+        ("nvidia-smi", "/system.slice/my-goldennode-agent.service"),
     ],
 )
 def test_what_only_looks_like_them_is_one(node, program, cgroup):
