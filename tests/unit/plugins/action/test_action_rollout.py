@@ -85,7 +85,7 @@ def test_the_plan_of_a_pool():
         {"name": "wave-2", "hosts": ["n4"]},
     ]
     assert found["actions"] == dict.fromkeys(["n1", "n2", "n3", "n4"], "convert")
-    assert (found["budget"], found["canaries"], found["halted"], found["warnings"]) == (0, ["n1"], "", [])
+    assert (found["budget"], found["canaries"], found["halted"], found["cautions"]) == (0, ["n1"], "", [])
     assert found["nodes"]["n4"] == {
         "wave": "wave-2",
         "action": "convert",
@@ -368,3 +368,8 @@ def test_the_result_for_machines(made, tmp_path):
 def test_a_file_that_cannot_be_written(made, tmp_path):
     with pytest.raises(AnsibleActionFail, match="no/x cannot be written: No such file or directory. Name a file in a"):
         after(made, "end", outcomes={}, result_file=str(tmp_path / "no" / "x"))
+
+
+def test_a_result_keeps_what_ansible_would_take_out_of_it(made):
+    """Ansible shows ``warnings`` and ``deprecations`` itself, and a play that registers a result does not get them."""
+    assert not {"warnings", "deprecations", "exception"} & set(made)
