@@ -72,7 +72,9 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     refused += _differing("the variables of a rollout are of the whole pool, and these nodes have others", values)
     first = bundles[hosts[0]]
     refused += _without_lock(known, plain(first.get("missing_locks") or []))
-    return Pool(tuple(refused), tuple(known), _target(first), rollout_settings.settings(plain(first["settings"]["rollout"])))
+    return Pool(
+        tuple(refused), tuple(known), _target(first), rollout_settings.settings(plain(first["settings"]["rollout"]))
+    )
 
 
 def _known(name: str, result: t.Any) -> Known:
