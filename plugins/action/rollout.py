@@ -8,6 +8,7 @@ It touches no node. What it prints goes straight to the terminal.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import pathlib
@@ -16,9 +17,20 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import rollout_plan, rollout_text, waves
+from ansible_collections.goldennode.gpu.plugins.module_utils import (
+    rollout_back,
+    rollout_plan,
+    rollout_settings,
+    rollout_text,
+    waves,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout_plan import Plan
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import rollout_pool, terminal, whole_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import (
+    role_variables,
+    rollout_pool,
+    terminal,
+    whole_file,
+)
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 #: Of the file for machines.
@@ -38,6 +50,7 @@ class ActionModule(ActionBase):
             {
                 "step": {"type": "str", "required": True, "choices": ["plan", "wave", "end"]},
                 "hosts": {"type": "list", "elements": "str"},
+                "back": {"type": "bool", "default": False},
                 "plan": {"type": "dict"},
                 "wave": {"type": "str"},
                 "outcomes": {"type": "dict"},
@@ -47,9 +60,10 @@ class ActionModule(ActionBase):
         )
         arguments = plain(arguments)
         if arguments["step"] == "plan":
-            found = self._plan(arguments["hosts"], (task_vars or {}).get("hostvars", {}))
+            planned = self._plan_back if arguments["back"] else self._plan
+            found = planned(arguments["hosts"], (task_vars or {}).get("hostvars", {}))
         else:
-            found = self._after(arguments)
+            found = self._after(arguments, (task_vars or {}).get("hostvars", {}))
         if arguments["result_file"]:
             _write(arguments["result_file"], arguments["step"], found)
         result.update(found, changed=False)
@@ -61,6 +75,7 @@ class ActionModule(ActionBase):
         made, was, wanted, brings = Plan(identity, pool.refused), {}, {}, {}
         if pool.target and pool.settings and not pool.refused:
             made = rollout_plan.plan(pool.known, pool.settings, identity, datetime.datetime.now(datetime.timezone.utc))
+            made = dataclasses.replace(made, refused=(*made.refused, *rollout_pool.without_consent(made, hostvars)))
             was = {host.name: host.lock for host in pool.known}
             wanted = {host.name: pool.target.locks.get(host.platform or "", "") for host in pool.known}
             brings = dict(pool.target.brings)
@@ -69,12 +84,22 @@ class ActionModule(ActionBase):
         self._show(rollout_text.plan(made, was, wanted, brings))
         return rollout_pool.to_result(made, was, wanted)
 
-    def _after(self, arguments: t.Mapping[str, t.Any]) -> Result:
+    def _plan_back(self, hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> Result:
+        pool = rollout_pool.read_back(hosts, hostvars)
+        settings = pool.settings or rollout_settings.settings(role_variables.roles()["rollout"].defaults)
+        made = rollout_back.plan(pool.known, pool.locks, pool.errors, settings)
+        was = {host.name: host.lock for host in pool.known}
+        self._show(rollout_text.plan(made, was, pool.locks, pool.brings))
+        return rollout_pool.to_result(made, was, pool.locks)
+
+    def _after(self, arguments: t.Mapping[str, t.Any], hostvars: t.Mapping[str, t.Any]) -> Result:
         """After a wave, or after the last one."""
         try:
             made = rollout_pool.of_result(arguments["plan"])
+            if arguments["outcomes"] is None:
+                arguments["outcomes"] = rollout_pool.outcomes(made, hostvars)
             reached = arguments["wave"] or ""
-            came = rollout_pool.came(made, arguments["outcomes"] or {}, reached)
+            came = rollout_pool.came(made, arguments["outcomes"], reached)
         except ValueError as error:
             raise AnsibleActionFail("rollout: %s" % error) from None
         then = waves.after_wave(came.outcomes, made.canaries, made.budget)

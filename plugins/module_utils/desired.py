@@ -9,6 +9,7 @@ the same object, so nothing that a role manages can lack a check.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import typing as t
@@ -74,18 +75,8 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
     files = {file.path: file for file in _files(lock, settings, agent_sha256, agent_source)}
     daemon, units = _daemon(lock, settings), _units(lock, settings)
     toolkit = toolkit_wanted.config(lock, settings["toolkit"])
-    digest = digest_of(
-        {
-            "lock": lock["id"],
-            "settings": wanted,
-            "files": {path: [file.sha256, file.mode] for path, file in files.items()},
-            "daemon": daemon,
-            "units": units,
-            "toolkit": toolkit,
-        }
-    )
-    return Desired(
-        digest=digest,
+    desired = Desired(
+        digest="",
         platform=lock["platform"],
         lock=dict(lock),
         settings=wanted,
@@ -93,6 +84,27 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
         daemon=daemon,
         units=units,
         toolkit=toolkit,
+    )
+    return dataclasses.replace(desired, digest=_digest(desired))
+
+
+def with_agent(desired: Desired, agent_sha256: str, agent_source: str) -> Desired:
+    """What a node kept, with the agent of this controller: the digest is another only where the agent is."""
+    agent = dataclasses.replace(desired.files[AGENT_PATH], sha256=agent_sha256, source=agent_source)
+    changed = dataclasses.replace(desired, files={**desired.files, AGENT_PATH: agent})
+    return dataclasses.replace(changed, digest=_digest(changed))
+
+
+def _digest(desired: Desired) -> str:
+    return digest_of(
+        {
+            "lock": desired.lock["id"],
+            "settings": desired.settings,
+            "files": {path: [file.sha256, file.mode] for path, file in desired.files.items()},
+            "daemon": desired.daemon,
+            "units": desired.units,
+            "toolkit": desired.toolkit,
+        }
     )
 
 

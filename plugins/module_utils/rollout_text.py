@@ -43,10 +43,10 @@ def plan(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]) ->
     if made.refused:
         return "\n".join([*lines, "  refused, and no node was touched:", *("  - " + text for text in made.refused)])
     count = len(made.steps) - len(made.canaries)
-    said = "  %s: %s one at a time, then %s; %d of them may fail"
-    total = waves.nodes(len(made.steps))
-    canaries = "%d canar%s" % (len(made.canaries), "y" if len(made.canaries) == 1 else "ies")
-    lines.append(said % (total, canaries, waves.nodes(count, "production node"), made.budget))
+    said = "  %s%s; %d of them may fail"
+    first = "%d canar%s one at a time, then " % (len(made.canaries), "y" if len(made.canaries) == 1 else "ies")
+    total = "%s: %s" % (waves.nodes(len(made.steps)), first if made.canaries else "no canary, ")
+    lines.append(said % (total, waves.nodes(count, "production node"), made.budget))
     lines += ["  %s" % text for text in _changes(made, was, wanted, targets)]
     size = max((len(wave.name) for wave in made.waves), default=0)
     for wave in made.waves:

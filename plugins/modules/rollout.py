@@ -33,6 +33,12 @@ options:
         not be reached.
     type: list
     elements: str
+  back:
+    description:
+      - With O(step=plan), plan a way back of each host to what it was golden for before, without canaries. Read are the
+        results of C(rollout_node) with C(state=previous), and of C(desired) with its way back.
+    type: bool
+    default: false
   plan:
     description: With the other steps, the result of O(step=plan).
     type: dict
@@ -46,6 +52,7 @@ options:
     description:
       - By host, how it came out - V(golden), V(rolled_back), V(failed), V(lost) or V(busy) -, or a dictionary with
         C(outcome) and C(reason). All waves so far; what the plan left alone may be left out.
+      - Left out, the variable C(__goldennode_outcome) of each host is read.
       - Any other word counts as a failure.
     type: dict
   result_file:

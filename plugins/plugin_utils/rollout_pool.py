@@ -11,7 +11,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import rollout, rollout_settings, waves
+from ansible_collections.goldennode.gpu.plugins.module_utils import (
+    rollout,
+    rollout_plan,
+    rollout_settings,
+    waves,
+)
+from ansible_collections.goldennode.gpu.plugins.module_utils.lock import axes_of
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import from_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.printable import one_line
@@ -75,6 +81,54 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     return Pool(
         tuple(refused), tuple(known), _target(first), rollout_settings.settings(plain(first["settings"]["rollout"]))
     )
+
+
+def without_consent(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.List[str]:
+    """Why the nodes could not get to the end: they would have to be rebooted, and nobody has allowed it."""
+    held = []
+    for name, step in made.steps.items():
+        if step.action not in rollout_plan.BEGINS:
+            continue
+        bundle, node = hostvars[name]["__goldennode_bundle"], plain(hostvars[name]["__goldennode_rollout"])["node"]
+        if bundle["settings"]["golden"]["golden_allow_reboot"]:
+            continue
+        wanted = axes_of(plain(bundle["desired"][node["platform"]]["lock"]))
+        moves = {axis for axis in ("kernel", "driver") if node.get("axes", {}).get(axis) != wanted[axis]}
+        if "kernel" in moves or (moves and not bundle["settings"]["driver"]["driver_allow_reload"]):
+            held.append(name)
+    if not held:
+        return []
+    return [
+        "another kernel or driver needs a reboot of %s, and golden_allow_reboot is false there. Set it to true, or for "
+        "a driver alone driver_allow_reload" % waves.names(held)
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Back:
+    """All that a plan of a way back is made of. ``locks`` and ``errors`` by host, ``brings`` by lock id."""
+
+    known: t.Tuple[Known, ...]
+    locks: t.Mapping[str, str]
+    errors: t.Mapping[str, str]
+    brings: t.Mapping[str, str]
+    settings: t.Optional[Settings]
+
+
+def read_back(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Back:
+    """What is known of hosts that go back: each has a bundle and lock of its own that it was golden for."""
+    found = {name: plain(hostvars[name].get("__goldennode_rollout")) or {} for name in hosts}
+    locks, brings, settings = {}, {}, None
+    for name in hosts:
+        bundle = hostvars[name].get("__goldennode_bundle") or {}
+        if "desired" not in bundle:
+            continue
+        target = _target(bundle)
+        locks[name] = next(iter(target.locks.values()), "")
+        brings.update(target.brings)
+        settings = settings or _settings(bundle)
+    errors = {name: str(one.get("way_back_error", "")) for name, one in found.items()}
+    return Back(tuple(_known(name, one) for name, one in found.items()), locks, errors, brings, settings)
 
 
 def _known(name: str, result: t.Any) -> Known:
@@ -172,6 +226,12 @@ def of_result(result: Variables) -> Plan:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("it is not the result of step=plan: %s is not as it should be" % error) from error
+
+
+def outcomes(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.Dict[str, t.Any]:
+    """What the tasks of the play have kept of each node that came out; nothing of one that was lost."""
+    kept = {name: hostvars[name].get("__goldennode_outcome") for name in made.steps if name in hostvars}
+    return {name: plain(one) for name, one in kept.items() if one}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -423,3 +423,39 @@ def test_a_login_that_is_wrong_is_told_without_its_password(pool):
     said = refused(pool, docker_registries=[{"registry": "nvcr.io", "pass": "s3cr3t-of-mine"}])
     assert "docker_registries is not what it takes" in said
     assert "s3cr3t" not in said
+
+
+def stored(pool):
+    """What a node keeps: what it was wanted to be, without the paths of the controller."""
+    write_lock(pool)
+    found = run(pool, docker_daemon_options={"log-driver": "journald"})
+    wanted = found["desired"][PLATFORM]
+    files = {path: {**file, "source": None} for path, file in wanted["files"].items()}
+    return {"desired": {**wanted, "files": files}, "expected_gpus": 8}
+
+
+def test_a_kept_state_counts_whatever_bundle_and_variables_say_now(pool):
+    kept = stored(pool)
+    change_bundle(pool, driver={"version": "580.178.04", "flavour": "open", "build": "dkms", "source": "nvidia"})
+    found = run(pool, {"stored": kept}, golden_allow_reboot=True, bundle_file="gone.yml")
+    wanted = found["desired"][PLATFORM]
+    assert wanted["digest"] == kept["desired"]["digest"]
+    assert wanted["lock"]["driver"]["version"] == kept["desired"]["lock"]["driver"]["version"]
+    assert wanted["files"]["/usr/local/lib/goldennode/agent.pyz"]["source"].endswith("agent.pyz")
+    assert found["settings"]["docker"]["docker_daemon_options"] == {"log-driver": "journald"}
+    assert found["settings"]["golden"]["golden_allow_reboot"] is True
+    assert (found["expected_gpus"], found["missing_locks"]) == (8, [])
+
+
+def test_another_agent_makes_another_digest_of_a_kept_state(pool, monkeypatch):
+    kept = stored(pool)
+    monkeypatch.setattr(agent_zip, "build", lambda version: ("b" * 64, pool / "agent.pyz"))
+    wanted = run(pool, {"stored": kept})["desired"][PLATFORM]
+    assert wanted["digest"] != kept["desired"]["digest"]
+    assert wanted["files"]["/usr/local/lib/goldennode/agent.pyz"]["sha256"] == "b" * 64
+
+
+def test_a_kept_state_that_cannot_be_understood_is_said_and_nothing_is_changed(pool):
+    assert refused(pool, {"stored": {"desired": {"digest": "x"}, "expected_gpus": 8}}).startswith(
+        "stored cannot be understood: desired: "
+    )

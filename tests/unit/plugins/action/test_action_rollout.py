@@ -22,22 +22,27 @@ OLD = "sha256:" + "facade" * 10
 ID = rollout_id("pool-2026.12", {PLATFORM: NEW})
 
 
-def bundle(lock=NEW, **variables):
+def bundle(lock=NEW, may_reboot=True, **variables):
     return {
         "desired": {
             PLATFORM: {
                 "lock": {
                     "id": lock,
                     "bundle": "pool-2026.12",
-                    "driver": {"version": "580.159.03"},
+                    "driver": {"version": "580.159.03", "flavour": "open"},
                     "toolkit": {"version": "1.20.0"},
                     "docker": {"version": "26.1.4"},
                     "kernel": {"release": "6.12.57+deb13-amd64"},
+                    "image": {"reference": "registry.example/cuda:13.0.1-base", "digest": "sha256:" + "0" * 64},
                 }
             }
         },
         "missing_locks": [],
-        "settings": {"rollout": {**rollouts.DEFAULTS, **{"rollout_" + name: of for name, of in variables.items()}}},
+        "settings": {
+            "rollout": {**rollouts.DEFAULTS, **{"rollout_" + name: of for name, of in variables.items()}},
+            "golden": {"golden_allow_reboot": may_reboot},
+            "driver": {"driver_allow_reload": False},
+        },
     }
 
 
@@ -103,6 +108,30 @@ def test_the_plan_of_a_pool():
         "  wave-1    2 nodes  to convert: n2, n3\n"
         "  wave-2    1 node  to convert: n4\n" % ID
     )
+
+
+@pytest.mark.parametrize(
+    ("axes", "held"),
+    [
+        ({"kernel": "6.12.57+deb13-amd64", "driver": "580.159.03 open"}, False),
+        ({"kernel": "6.12.57+deb13-amd64", "driver": "580.126.09 open"}, True),
+        ({"kernel": "6.12.48+deb13-amd64", "driver": "580.159.03 open"}, True),
+        ({}, True),
+    ],
+    ids=["the same", "another driver", "another kernel", "not known"],
+)
+def test_what_needs_a_reboot_is_refused_without_the_consent(axes, held):
+    hostvars = pool(2)
+    for one in hostvars.values():
+        one["__goldennode_bundle"] = bundle(may_reboot=False)
+        one["__goldennode_rollout"]["node"]["axes"] = axes
+    found, text = plan(hostvars)
+    said = (
+        "another kernel or driver needs a reboot of n1, n2, and golden_allow_reboot is false there. Set it to true, or "
+        "for a driver alone driver_allow_reload"
+    )
+    assert found["refused"] == ([said] if held else [])
+    assert (said in text) is held
 
 
 def test_what_is_done_and_what_is_left_alone_is_shown():
