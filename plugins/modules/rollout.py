@@ -88,7 +88,7 @@ refused:
   type: list
   elements: str
   returned: O(step=plan)
-warnings:
+cautions:
   description: What is worth a look before it goes on.
   type: list
   elements: str

@@ -60,8 +60,11 @@ class Pool:
 
 def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     """What is known of these hosts, or why it does not make one pool."""
-    known = tuple(_known(name, plain(hostvars[name].get("__goldennode_rollout"))) for name in hosts)
-    bundles = {name: hostvars[name].get("__goldennode_bundle") or {} for name in hosts}
+    known, bundles = [], {}
+    for name in hosts:
+        variables = hostvars[name]  # gathers all that the host has, each time
+        known.append(_known(name, plain(variables.get("__goldennode_rollout"))))
+        bundles[name] = variables.get("__goldennode_bundle") or {}
     refused = [
         "%s: the bundle was not read: %s" % (one_line(name), one_line(str(one.get("msg") or "no reason is known")))
         for name, one in bundles.items()
@@ -75,7 +78,9 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     refused += _differing("the variables of a rollout are of the whole pool, and these nodes have others", values)
     first = bundles[hosts[0]]
     refused += _without_lock(known, plain(first.get("missing_locks") or []))
-    return Pool(tuple(refused), known, _target(first), rollout_settings.settings(plain(first["settings"]["rollout"])))
+    return Pool(
+        tuple(refused), tuple(known), _target(first), rollout_settings.settings(plain(first["settings"]["rollout"]))
+    )
 
 
 def without_consent(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.List[str]:
@@ -187,7 +192,7 @@ def to_result(made: Plan, was: t.Mapping[str, str], wanted: t.Mapping[str, str])
     return {
         "id": made.id,
         "refused": list(made.refused),
-        "warnings": list(made.warnings),
+        "cautions": list(made.warnings),  # "warnings" is Ansible's own, and is taken out of what a play keeps
         "halted": made.halted,
         "budget": made.budget,
         "canaries": list(made.canaries),
@@ -209,7 +214,7 @@ def of_result(result: Variables) -> Plan:
         return Plan(
             id=result["id"],
             refused=tuple(result["refused"]),
-            warnings=tuple(result["warnings"]),
+            warnings=tuple(result["cautions"]),
             halted=result["halted"],
             budget=result["budget"],
             canaries=tuple(result["canaries"]),

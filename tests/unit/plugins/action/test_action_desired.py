@@ -96,6 +96,21 @@ def test_waivers_are_judged_before_anything_is_changed_and_reach_the_node(pool):
     assert "missing required arguments: reason found in golden_waivers" in refused(pool, golden_waivers=[waiver])
 
 
+def test_the_variables_of_a_rollout_are_judged_with_all_others_and_count_for_nothing(pool):
+    write_lock(pool)
+    usual = run(pool)
+    found = run(pool, rollout_budget="10%", rollout_canaries=["a"], rollout_drain="docker", rollout_retry=True)
+    assert found["settings"]["rollout"]["rollout_canaries"] == ["a"]
+    assert found["desired"][PLATFORM] == usual["desired"][PLATFORM]
+    assert "rollout" not in usual["desired"][PLATFORM]["settings"]
+    assert refused(pool, rollout_waves=["101%"], golden_look_timeout=1) == (
+        "2 problems, and nothing was changed:\n"
+        "- golden_look_timeout: 1 is too short for any look. Give it 5 seconds or more, 60 is usual.\n"
+        "- rollout_waves: '101%' is more than all nodes. Write a number of nodes, as 5, or a percentage of the "
+        'production nodes, as "25%".'
+    )
+
+
 @pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
 def test_a_waiver_ends_with_the_day_in_utc_wherever_the_controller_is(pool, monkeypatch, zone):
     write_lock(pool)

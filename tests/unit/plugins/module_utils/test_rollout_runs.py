@@ -253,9 +253,9 @@ def test_what_holds_for_every_rollout(seed):
     sizes = chance.choices([1, 2, 3, "25%", "50%", "100%"], k=chance.randrange(1, 3))
     world = World(kinds, chance.randrange(1, 80), canaries=canaries, waves=sizes, budget=budget)
     for _run in range(12):
-        made, came = None, {}
+        made = None
         try:
-            made, came = world.play()
+            made, _came = world.play()
         except Killed:
             world.lives = chance.randrange(1, 80)
         check(world, canaries, budget)
