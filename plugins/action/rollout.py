@@ -8,7 +8,6 @@ It touches no node. What it prints goes straight to the terminal.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import json
 import pathlib
@@ -75,7 +74,8 @@ class ActionModule(ActionBase):
         made, was, wanted, brings = Plan(identity, pool.refused), {}, {}, {}
         if pool.target and pool.settings and not pool.refused:
             made = rollout_plan.plan(pool.known, pool.settings, identity, datetime.datetime.now(datetime.timezone.utc))
-            made = dataclasses.replace(made, refused=(*made.refused, *rollout_pool.without_consent(made, hostvars)))
+            held = rollout_pool.without_consent(made, hostvars)
+            made = Plan(identity, tuple(held)) if held else made
             was = {host.name: host.lock for host in pool.known}
             wanted = {host.name: pool.target.locks.get(host.platform or "", "") for host in pool.known}
             brings = dict(pool.target.brings)
