@@ -323,6 +323,11 @@ evidence:
   type: dict
 """
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import zip_once
+
+zip_once.install()  # before all others
+# isort: split
+
 import dataclasses
 import os
 import typing as t
