@@ -66,11 +66,13 @@ def look(
     scope: str = "full",
     budget_seconds: float = DEFAULT_SECONDS,
     single_gpus: bool = False,
+    meanwhile: t.Optional[t.Callable[[], t.Any]] = None,
 ) -> Evidence:
     """Read what ``scope`` names. What was not reached in time is unknown, with that reason.
 
     :arg single_gpus: whether containers ask for single GPUs too, and the frameworks of the image are imported, where
         ``scope`` has containers at all
+    :arg meanwhile: called once the commands run, before they are waited for
     """
     if scope not in SCOPES:
         raise ValueError("scope %r is none of %s" % (scope, ", ".join(SCOPES)))
@@ -83,6 +85,8 @@ def look(
     with concurrent.futures.ThreadPoolExecutor(len(slow)) as pool:
         running = {name: pool.submit(job) for name, job in slow.items()}
         read.update({name: job() for name, job in _files(limited, desired, scope, read).items()})
+        if meanwhile is not None:
+            meanwhile()
         read.update({name: future.result() for name, future in running.items()})
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])

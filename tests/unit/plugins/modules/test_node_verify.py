@@ -27,6 +27,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     RunningContainer,
     to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
 from ansible_collections.goldennode.gpu.plugins.modules import node_verify
@@ -47,8 +48,11 @@ class Node:
         self.asked: t.List[t.Any] = []
         self._capsys = capsys
 
-    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float, single_gpus: bool) -> Evidence:
+    def look(
+        self, _host: t.Any, desired: t.Any, scope: str, seconds: float, single_gpus: bool, meanwhile: t.Any
+    ) -> Evidence:
         self.asked.append((desired, scope, seconds, single_gpus))
+        meanwhile()
         return self.evidence if scope == "full" else healthy.cheap(self.evidence)
 
     def choose(self, _host: t.Any, wanted: t.Mapping[str, t.Any]) -> t.Tuple[t.Any, t.Any]:
@@ -71,7 +75,7 @@ def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     found = Node(tmp_path, capsys)
     monkeypatch.setattr(node_verify, "look", found.look)
     monkeypatch.setattr(node_verify, "choose", found.choose)
-    monkeypatch.setattr(node_verify.marks, "State", lambda: found.state)
+    monkeypatch.setattr(marks, "State", lambda: found.state)
     monkeypatch.setattr(node_verify.os, "geteuid", lambda: 0)
     return found
 
@@ -305,7 +309,7 @@ def reloads(node: Node, monkeypatch: pytest.MonkeyPatch) -> t.List[t.Sequence[st
         kept = Reading(DeviceAnswers(("/dev/nvidia0",), ()))
         return {way: Reading(ReloadLook(way, before=kept, after=kept)) for way in ways}
 
-    monkeypatch.setattr(node_verify.reload, "looks", looks)
+    monkeypatch.setattr(reload, "looks", looks)
     return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import threading
 
 import pytest
 
@@ -321,6 +322,20 @@ def test_no_container_is_started_that_would_create_a_missing_node(gone):
     for reading in evidence.containers.values():
         assert reading.error.startswith("no container was started: ")
     assert "/dev/" + gone not in [device.path for device in evidence.device_nodes.value]
+
+
+def test_what_is_done_meanwhile_is_done_while_the_commands_run():
+    done, waited = threading.Event(), []
+
+    class Waiting(nodes.Node):
+        def run(self, argv, *arguments, **named):
+            waited.append(done.wait(10))
+            return super().run(argv, *arguments, **named)
+
+    evidence = look(Waiting(), nodes.desired(), meanwhile=done.set)
+    assert waited
+    assert all(waited), "the commands were waited for before it"
+    assert evidence == look(nodes.Node(), nodes.desired())
 
 
 def test_the_cheap_look_runs_nothing_but_the_package_list():
