@@ -383,7 +383,9 @@ def main() -> None:
     platform, desired = choose(host, wanted)
     by_itself = desired is None and given["infer"]
     ahead = _to_look(platform.value.key if platform.value else "", given["image"]) if by_itself else desired
-    evidence = look(host, ahead, given["scope"], float(given["timeout"]), given["single_gpus"], _judges)
+    whole = recorder is not None or given["evidence"] == "always"  # it may be compared with another node's
+    seconds = float(given["timeout"])
+    evidence = look(host, ahead, given["scope"], seconds, given["single_gpus"], meanwhile=_judges, short=not whole)
     verdict, refusals = _judge(desired, evidence, given)
     if desired is not None and verdict.golden and given["scope"] == "full" and given["daemon_reload"] != "never":
         evidence = _reloaded(host, desired, evidence, given["daemon_reload"] == "always")

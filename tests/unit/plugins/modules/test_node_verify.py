@@ -49,8 +49,16 @@ class Node:
         self._capsys = capsys
 
     def look(
-        self, _host: t.Any, desired: t.Any, scope: str, seconds: float, single_gpus: bool, meanwhile: t.Any
+        self,
+        _host: t.Any,
+        desired: t.Any,
+        scope: str,
+        seconds: float,
+        single_gpus: bool,
+        meanwhile: t.Callable[[], t.Any],
+        short: bool,
     ) -> Evidence:
+        self.short = short
         self.asked.append((desired, scope, seconds, single_gpus))
         meanwhile()
         return self.evidence if scope == "full" else healthy.cheap(self.evidence)
@@ -292,6 +300,17 @@ def test_a_table_of_what_is_not_known_says_so() -> None:
     assert set(table(Evidence()).values()) == {None}
     assert table(healthy.unreadable(NODE, "nvml", "smi"))["gpus"] == 1
     assert table(Evidence(pci=Reading(())))["gpus"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "short"),
+    [({}, True), ({"evidence": "when_not_golden"}, True), ({"evidence": "always"}, False), ({"capture": True}, False)],
+)
+def test_what_may_be_compared_with_another_node_is_read_whole(
+    node: Node, arguments: t.Dict[str, t.Any], short: bool
+) -> None:
+    node.verify(**arguments)
+    assert node.short is short
 
 
 # --- with a reload ---------------------------------------------------------------------------------------------------
