@@ -126,7 +126,7 @@ def _as(axis: str, cuda: str) -> Pair:
 
 
 def _driver_words(pair: Pair, needed: str, what: str) -> str:
-    flavour = ", %s" % pair["driver.flavour"] if "driver.flavour" in pair else ""
+    flavour = ", %s," % pair["driver.flavour"] if "driver.flavour" in pair else ""
     return "driver %s or newer (%s%s for example) with this %s" % (needed, pair["driver.version"], flavour, what)
 
 

@@ -177,14 +177,14 @@ def _last_branch(known: Generation, branch: int) -> t.Tuple[str, t.Dict[str, str
     return "%s (%s), with an image of CUDA %s or older" % (fix, BRANCHES[branch].release, cuda), pair
 
 
-def newest_cuda(known: Generation, level: t.Optional[t.Tuple[int, ...]] = None) -> str:
+def newest_cuda(known: t.Optional[Generation], level: t.Optional[t.Tuple[int, ...]] = None) -> str:
     """The newest CUDA that makes code for a generation and is no newer than what a driver runs."""
     fitting = [
         branch.cuda
         for branch in BRANCHES.values()
         if branch.cuda
         and (level is None or branch.cuda <= level)
-        and (known.last_cuda is None or branch.cuda[0] <= known.last_cuda)
+        and (known is None or known.last_cuda is None or branch.cuda[0] <= known.last_cuda)
     ]
     return "%d.%d" % max(fitting)[:2]
 
