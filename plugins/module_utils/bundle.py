@@ -393,7 +393,15 @@ class _Reader:
                 driver.version,
                 key,
             )
-            self.problem("fabric_manager.version", manager.version, "is not the driver's version", fix)
+            self.problems.append(
+                Problem(
+                    "fabric_manager.version",
+                    manager.version,
+                    "is not the driver's version",
+                    fix,
+                    ({"fabric_manager.version": driver.version},),
+                )
+            )
         for axis in _OPTIONAL_AXES:
             axes.setdefault(axis, None)
         return PlatformBundle(bundle=identity, platform=key, sources=sources, **axes)

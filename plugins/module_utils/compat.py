@@ -164,6 +164,8 @@ def _level_warning(bundle: PlatformBundle, said: str, what: str, cuda: t.Optiona
         )
     if version_numbers(driver) >= version_numbers(CUDA_DRIVERS[numbers]) or compat == "none":
         return ""
+    if compat == "minor" and version_numbers(driver) < version_numbers(MINOR_FLOORS[numbers[0]]):
+        return ""  # it is refused
     by = "%s: CUDA %s runs on driver %s by %s compatibility only" % (said, cuda, driver, compat)
     return by + _FORWARD if compat == "forward" else by
 

@@ -96,7 +96,8 @@ def _code(known: Generation, level: t.Optional[t.Tuple[int, ...]], cuda: t.Tuple
             "and CUDA %d is the last whose compiler and libraries make code for %s GPUs: programs of it find no kernel"
             " image there" % (known.last_cuda, known.name)
         )
-        yield ImageMisfit(message, "Use an image of CUDA %s or older" % newest, {"image.cuda": newest})
+        pair = {"image.cuda": newest} if newest else {}
+        yield ImageMisfit(message, "Use an image of CUDA %s or older" % (newest or known.last_cuda), pair)
     if known.first_cuda is not None and cuda < known.first_cuda:
         first = "%d.%d" % known.first_cuda
         message = (

@@ -171,14 +171,15 @@ def _last_branch(known: Generation, branch: int) -> t.Tuple[str, t.Dict[str, str
     """With the newest image that such a driver and such a GPU take, since the bundle's may be newer."""
     fix = "Use branch %d, flavour proprietary" % branch
     if branch not in BRANCHES:
-        return fix, {}
+        return fix + ", of which nothing is known here, or take the host out of the group gpu_nodes", {}
     cuda = newest_cuda(known, BRANCHES[branch].cuda)
     pair = {"driver.version": BRANCHES[branch].release, "driver.flavour": "proprietary", "image.cuda": cuda}
     return "%s (%s), with an image of CUDA %s or older" % (fix, BRANCHES[branch].release, cuda), pair
 
 
 def newest_cuda(known: t.Optional[Generation], level: t.Optional[t.Tuple[int, ...]] = None) -> str:
-    """The newest CUDA that makes code for a generation and is no newer than what a driver runs."""
+    """The newest CUDA of the tables that makes code for a generation and is no newer than what a driver runs; "" where
+    there is none."""
     fitting = [
         branch.cuda
         for branch in BRANCHES.values()
@@ -186,7 +187,7 @@ def newest_cuda(known: t.Optional[Generation], level: t.Optional[t.Tuple[int, ..
         and (level is None or branch.cuda <= level)
         and (known is None or known.last_cuda is None or branch.cuda[0] <= known.last_cuda)
     ]
-    return "%d.%d" % max(fitting)[:2]
+    return "%d.%d" % max(fitting)[:2] if fitting else ""
 
 
 #: Boards that are GeForce or TITAN by the public list of PCI ids, of Pascal and newer [V]; of Blackwell [2]. CUDA's
