@@ -39,8 +39,7 @@ def image_misfits(
         return ()
     generation = gpu_generation(device)
     known = GENERATIONS[generation] if generation else None
-    branch = version_numbers(str(driver["version"]))[0]
-    level = BRANCHES[branch].cuda if branch in BRANCHES else None
+    level = _level(str(driver["version"]))
     found = []
     if image.get("cuda_compat") == "forward":
         found += list(_forward(device, generation, str(driver["version"]), str(driver["flavour"]), cuda))
@@ -69,10 +68,15 @@ def _forward(
     if pair is not None:
         fix = "Use driver %s with this image, without image.cuda_compat: forward" % pair["driver.version"]
     else:
-        older = newest_cuda(GENERATIONS.get(generation or ""), BRANCHES[version_numbers(version)[0]].cuda)
+        older = newest_cuda(GENERATIONS.get(generation or ""), _level(version))
         pair = {"image.cuda": older}
         fix = "Use an image of CUDA %s or older, without image.cuda_compat: forward" % older
     yield ImageMisfit(message % version, fix, dict(pair, **{"image.cuda_compat": "none"}), refused=True)
+
+
+def _level(driver: str) -> t.Optional[t.Tuple[int, ...]]:
+    branch = BRANCHES.get(next(iter(version_numbers(driver)), 0))
+    return branch.cuda if branch else None
 
 
 def _own_driver(

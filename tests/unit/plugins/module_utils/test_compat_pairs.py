@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of pairs: each through the real validator and, with its pool's GPUs, through what is said before a run changes
-anything; and what each refusal proposes is applied and judged again."""
+"""The table of pairs: each through the real validator, and with its pool's GPUs through what is said before a run
+changes anything; what each refusal proposes is applied and judged again."""
 
 from __future__ import annotations
 
