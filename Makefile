@@ -96,7 +96,7 @@ test-ci: setup  ## What continuous integration runs: test, and of the six above 
 	@$(RUN_TESTS) --ci
 
 .PHONY: docs
-docs: setup  ## Make the pages of the checks, the symptoms and the sixteen steps from the checks themselves
+docs: setup  ## Make the pages of the checks, the symptoms, the sixteen steps and compatibility from the code itself
 	@.venv/bin/python scripts/docs.py
 
 .PHONY: bench

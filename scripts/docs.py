@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes what is made of the documentation: docs/checks, docs/symptoms.md and docs/sixteen-steps.md."""
+"""Writes what is made of the documentation: docs/checks and, beside it, symptoms.md,
+sixteen-steps.md and compatibility.md."""
 
 from __future__ import annotations
 

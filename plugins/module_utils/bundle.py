@@ -133,6 +133,23 @@ class Python:
 
 
 @dataclasses.dataclass(frozen=True)
+class Framework:
+    """What the images meant to run have; ``cuda`` is the CUDA that it was built for."""
+
+    name: str  # pytorch | tensorflow | jax
+    version: str
+    cuda: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Nccl:
+    """The NCCL of the images meant to run; ``cuda`` is the CUDA that it was built for."""
+
+    version: str
+    cuda: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class PlatformBundle:
     """A bundle as one platform sees it: defaults and the platform's own axes put together."""
 
@@ -146,6 +163,8 @@ class PlatformBundle:
     docker: Docker
     image: Image
     python: Python
+    framework: t.Optional[Framework] = None
+    nccl: t.Optional[Nccl] = None
 
     @property
     def digest(self) -> str:
@@ -153,6 +172,9 @@ class PlatformBundle:
         seen = to_plain(self)
         if self.toolkit.waiver is None:  # locks are older than waivers
             del seen["toolkit"]["waiver"]
+        for axis in ("framework", "nccl"):  # and than these
+            if seen[axis] is None:
+                del seen[axis]
         return digest_of(seen)
 
 
@@ -197,6 +219,7 @@ class _Field:
 
 _VERSION_DRIVER = r"\d{3}\.\d+(\.\d+)?"
 _VERSION_THREE = r"\d+\.\d+\.\d+([-+~.][0-9A-Za-z.+~-]+)?"
+_VERSION_BUILD = r"\d+\.\d+(\.\d+)*([-+~.][0-9A-Za-z.+~-]+)?"
 _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
 
 _AXES: t.Dict[str, t.Dict[str, _Field]] = {
@@ -229,8 +252,17 @@ _AXES: t.Dict[str, t.Dict[str, _Field]] = {
         "cuda_compat": _Field(False, choices=("none", "minor", "forward")),
     },
     "python": {"nvidia_ml_py": _Field(True, r"\d+(\.\d+)+", "13.615.71")},
+    "framework": {
+        "name": _Field(choices=("pytorch", "tensorflow", "jax")),
+        "version": _Field(True, _VERSION_BUILD, "2.9.1+cu130"),
+        "cuda": _Field(False, r"\d+\.\d+", "13.0"),
+    },
+    "nccl": {
+        "version": _Field(True, _VERSION_BUILD, "2.27.5"),
+        "cuda": _Field(False, r"\d+\.\d+", "13.0"),
+    },
 }
-_OPTIONAL_AXES = ("fabric_manager",)
+_OPTIONAL_AXES = ("fabric_manager", "framework", "nccl")
 _WAIVER: t.Dict[str, _Field] = {
     "reason": _Field(True, r"(?s).*\S.*", "driver 550 of the pool does not work with a newer one"),
     "until": _Field(True, r"\d{4}-\d{2}-\d{2}", "2027-03-31"),
@@ -243,6 +275,8 @@ _KINDS: t.Dict[str, t.Type[t.Any]] = {
     "docker": Docker,
     "image": Image,
     "python": Python,
+    "framework": Framework,
+    "nccl": Nccl,
 }
 _SOURCE: t.Dict[str, _Field] = {
     "name": _Field(True, r"[a-z0-9][a-z0-9-]*", "nvidia"),
@@ -335,8 +369,17 @@ class _Reader:
                 driver.version,
                 key,
             )
-            self.problem("fabric_manager.version", manager.version, "is not the driver's version", fix)
-        axes.setdefault("fabric_manager", None)
+            self.problems.append(
+                Problem(
+                    "fabric_manager.version",
+                    manager.version,
+                    "is not the driver's version",
+                    fix,
+                    ({"fabric_manager.version": driver.version},),
+                )
+            )
+        for axis in _OPTIONAL_AXES:
+            axes.setdefault(axis, None)
         return PlatformBundle(bundle=identity, platform=key, sources=sources, **axes)
 
     def _axis(self, axis: str, path: str, data: t.Any) -> t.Any:
@@ -356,6 +399,8 @@ class _Reader:
             self.problem(path, data, "does not say which kernel" if not fields else "says it twice", fix)
         if axis == "image":
             fields.setdefault("cuda", cuda_of(fields["reference"]))
+        if axis in ("framework", "nccl"):
+            fields.setdefault("cuda", cuda_of_build(fields["version"]))
         return _KINDS[axis](**fields) if len(self.problems) == before else None
 
     def _waiver(self, path: str, data: t.Any) -> t.Optional[Waiver]:
@@ -531,6 +576,12 @@ def cuda_of(reference: str) -> t.Optional[str]:
     if not named and repository.rpartition("/")[2] == "cuda":
         named = re.match(r"(\d+\.\d+)(?=[.-]|$)", tag)
     return named.group(1) if named else None
+
+
+def cuda_of_build(version: str) -> t.Optional[str]:
+    """CUDA version that a build's own version tells: ``2.9.1+cu130`` and ``2.27.5-1+cuda13.0`` say 13.0."""
+    named = re.search(r"cu(?:da)?(\d{2})\.?(\d)\b", version)
+    return "%s.%s" % named.groups() if named else None
 
 
 class _AsWritten:

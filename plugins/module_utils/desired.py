@@ -14,7 +14,7 @@ import hashlib
 import re
 import typing as t
 
-from . import access_settings, compat, daemon_keys, docker_settings, toolkit_wanted, trees
+from . import access_settings, compat_cdi, daemon_keys, docker_settings, toolkit_wanted, trees
 from .bundle import MISSING, Problem, digest_of
 from .lock import packages_of
 from .model import Desired, ManagedFile
@@ -128,7 +128,7 @@ def cdi_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:
 
 
 def _reads_cdi(lock: t.Mapping[str, t.Any]) -> bool:
-    return compat.newest_cdi(lock["docker"]["version"]) is not None
+    return compat_cdi.newest_cdi(lock["docker"]["version"]) is not None
 
 
 def spec_wanted(lock: t.Mapping[str, t.Any], settings: Settings) -> bool:

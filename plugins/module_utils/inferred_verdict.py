@@ -26,7 +26,7 @@ NO_IMAGE = "no image to try; pass goldennode_image=..."
 _OF_A_BUNDLE = (
     *("packages.sources", "packages.files", "packages.versions", "packages.holds", "packages.kept"),
     *("host_driver.boot_default", "host_driver.kernel_arguments", "host_driver.files", "host_driver.units"),
-    *("device_nodes.files", "container_runtime.files", "policy.files", "policy.units"),
+    *("device_nodes.files", "container_runtime.files", "image.fits_gpus", "policy.files", "policy.units"),
 )
 #: What a container must be started for.
 _BY_CONTAINERS = frozenset(("containers", "requests", "image_environment"))

@@ -74,6 +74,9 @@ def build(
         "image": dict(to_plain(bundle.image), digest=image_digest),
         "python": to_plain(bundle.python),
     }
+    for axis, value in (("framework", bundle.framework), ("nccl", bundle.nccl)):
+        if value is not None:  # locks are older than these
+            lock[axis] = to_plain(value)
     lock["id"] = lock_id(lock)
     return lock
 

@@ -21,12 +21,16 @@ MISSING = _Missing()
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong. ``message`` continues the sentence that path and value begin; ``fix`` is what to do."""
+    """One thing that is wrong. ``message`` continues the sentence that path and value begin; ``fix`` is what to do.
+
+    ``pairs``: what ``fix`` proposes, each as the new value by its path; known of what cannot work together.
+    """
 
     path: str
     value: t.Any
     message: str
     fix: str
+    pairs: t.Tuple[t.Mapping[str, t.Any], ...] = dataclasses.field(default=(), compare=False)
 
     def __str__(self) -> str:
         subject = self.path if self.value is MISSING else "%s: %s" % (self.path, _shown(self.value))

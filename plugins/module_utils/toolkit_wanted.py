@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from . import compat, trees
+from . import compat_tables, trees
 from .problem import MISSING, Problem
 from .toml_scan import TomlError
 from .toml_text import check_settings
@@ -82,7 +82,7 @@ def problems(variables: Variables) -> t.List[Problem]:
 def lock_problems(lock: Lock, variables: Variables) -> t.List[Problem]:
     version, mode = lock["toolkit"]["version"], variables["toolkit_runtime_mode"]
     if mode == "jit-cdi" and version_numbers(version) < REFRESHING_TOOLKIT:
-        fix = "Take auto, or toolkit %s or newer" % compat.TOOLKIT_FLOOR
+        fix = "Take auto, or toolkit %s or newer" % compat_tables.TOOLKIT_FLOOR
         return [Problem("toolkit_runtime_mode", mode, "is a mode that toolkit %s does not know" % version, fix)]
     return []
 
@@ -140,7 +140,7 @@ def _refreshes(lock: Lock) -> bool:
 
 
 def _may_write_gids(lock: Lock) -> bool:
-    return version_numbers(lock["toolkit"]["version"]) >= version_numbers(compat.CDI_070_TOOLKIT)
+    return version_numbers(lock["toolkit"]["version"]) >= version_numbers(compat_tables.CDI_070_TOOLKIT)
 
 
 #: A container that is started with Docker finds no specification where that is still being written; and a driver that

@@ -24,7 +24,7 @@ _BROKEN = ("fail", "unknown")
 _WITHOUT_DESIRED = ("hardware.gpu_present", "hardware.vgpu", "hardware.gpu_count")
 
 #: Checks that need of the wanted state only what the bundle names before there is a lock.
-_OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvswitch")
+_OF_BUNDLE = ("host_driver.secure_boot", "host_driver.flavour", "host_driver.nvswitch", "image.fits_gpus")
 
 #: Checks of what was on the node before us: what of it only a person can mend needs no wanted state to be seen.
 _OF_BEFORE = ("container_runtime.daemon_config", "container_runtime.daemon", "container_runtime.toolkit_config")
@@ -127,7 +127,7 @@ def refusals(
         ids = (*_WITHOUT_DESIRED, *_OF_BEFORE)
         if bundle and bundle.get("driver"):
             ids = (*ids, *_OF_BUNDLE)
-            lock = {"driver": bundle["driver"], "fabric_manager": bundle.get("fabric_manager")}
+            lock = {axis: bundle.get(axis) for axis in ("driver", "fabric_manager", "image")}
             desired = dataclasses.replace(_NOTHING, platform=str(bundle.get("platform", "")), lock=lock)
     found = (
         finding

@@ -51,6 +51,7 @@ NEVER: t.Dict[str, str] = {
     "container_runtime.toolkit_config": _DATA % "config.toml right, or toolkit_config_options to what it says",
     "container_runtime.engine": _PROOF % "docker in the bundle to what shall run",
     "container_runtime.injection": _PROOF % "golden_container_injections to the ways that are in use",
+    "image.fits_gpus": "no CUDA program of that image runs on these GPUs. Set image or driver in the bundle",
     "image.gpus": _PROOF % "golden_container_injections to the ways that are in use",
     "image.cuda": _PROOF % "image.cuda_check to optional in the bundle, and it is told as not proven",
 }

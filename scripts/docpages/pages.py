@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the goldennode.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The documentation that is made: a page for each check, the table of symptoms, the sixteen steps.
+"""The documentation that is made: a page for each check, symptoms, the sixteen steps, what fits what.
 
 Cause and fix are the judge's own words about the broken nodes of ``cases``, so that they cannot drift from the checks.
 """
@@ -20,7 +20,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.checks.registry imp
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import LAYERS, Finding
 from ansible_collections.goldennode.gpu.plugins.modules.node_info import RETURN
 
-from . import case, tables
+from . import case, compatibility, tables
 from .markdown import document, fence, plain, sentence, table, text
 from .steps import STEPS
 from .symptoms import SYMPTOMS
@@ -45,6 +45,7 @@ class NoteError(ValueError):
 def everything() -> t.Dict[str, str]:
     """Text by path, from the root of the collection, of all that is made."""
     made = {"docs/checks/%s.md" % check.id: page(check) for check in CHECKS}
+    made["docs/compatibility.md"] = compatibility.page()
     return {**made, "docs/checks/README.md": index(), "docs/symptoms.md": symptoms(), "docs/sixteen-steps.md": steps()}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .. import compat
+from ..compat_tables import TOOLKIT_FLOOR
 from ..model import NOT_READ, Desired, DeviceAnswers, Evidence, Finding, ReloadLook
 from ..toolkit_wanted import REFRESHING_TOOLKIT
 from ..version import version_numbers
@@ -74,7 +74,7 @@ def _way_out(desired: Desired, toolkit: str) -> t.Tuple[str, str]:
     ways = ["Set toolkit_runtime_mode to auto"]
     if version_numbers(toolkit) < REFRESHING_TOOLKIT:
         newer = "Take toolkit.version %s or newer in the bundle, with toolkit_runtime_mode: auto"
-        ways = [newer % compat.TOOLKIT_FLOOR]
+        ways = [newer % TOOLKIT_FLOOR]
         ways += ["set toolkit_runtime_mode to cdi"]
     if "cdi" in injections(desired):
         ways += ["set golden_container_injections to [cdi], where nobody asks for GPUs by the nvidia runtime"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import typing as t
 
-from .. import compat
+from ..compat_cdi import podman_reads_cdi
+from ..compat_tables import PODMAN_070, PODMAN_CDI
 from ..model import CdiSpec, ContainerEngine, Desired, Engines, Evidence, Finding
 from ..version import version_numbers
 from .outcome import all_passed, failed, unknown
@@ -123,9 +124,9 @@ def _podman(engine: ContainerEngine, specs: t.Mapping[str, CdiSpec]) -> t.Iterat
     for path, spec in sorted(specs.items()):
         if path.rpartition("/")[0] not in folders:
             continue
-        if version_numbers(engine.version) < version_numbers(compat.PODMAN_CDI):
+        if version_numbers(engine.version) < version_numbers(PODMAN_CDI):
             yield _before_cdi(engine, path)
-        elif compat.podman_reads_cdi(engine.version, spec.schema) is False:
+        elif podman_reads_cdi(engine.version, spec.schema) is False:
             yield failed(
                 "%s %s" % (engine.name, path),
                 expected="a specification that Podman %s reads" % engine.version,
@@ -133,8 +134,7 @@ def _podman(engine: ContainerEngine, specs: t.Mapping[str, CdiSpec]) -> t.Iterat
                 cause="Podman %s cannot read %s, which has CDI %s: it says that the CDI devices are unresolvable, "
                 "although nvidia-ctk cdi list shows them." % (engine.version, path, spec.schema),
                 fix="Install a newer Podman (%s is known to read it); or set toolkit_cdi_additional_gids to false and "
-                "run site.yml, which has an older CDI written. Writing the same file anew does not help."
-                % compat.PODMAN_070,
+                "run site.yml, which has an older CDI written. Writing the same file anew does not help." % PODMAN_070,
                 repair="manual",
             )
 
@@ -142,12 +142,12 @@ def _podman(engine: ContainerEngine, specs: t.Mapping[str, CdiSpec]) -> t.Iterat
 def _before_cdi(engine: ContainerEngine, path: str) -> Finding:
     return failed(
         "%s %s" % (engine.name, path),
-        expected="Podman %s or newer" % compat.PODMAN_CDI,
+        expected="Podman %s or newer" % PODMAN_CDI,
         actual="Podman %s" % engine.version,
         cause="Podman %s is from before CDI: it takes nvidia.com/gpu=all for a path, and says that there is no such "
         "file." % engine.version,
         fix="Install a newer Podman (%s is known to read the specification); Podman reads CDI from %s on."
-        % (compat.PODMAN_070, compat.PODMAN_CDI),
+        % (PODMAN_070, PODMAN_CDI),
         repair="manual",
     )
 

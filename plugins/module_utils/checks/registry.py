@@ -24,6 +24,7 @@ from . import (
     engines,
     fabric,
     files,
+    fits_gpus,
     flavour,
     framework,
     gpu_modes,
@@ -228,6 +229,7 @@ CHECKS: t.Tuple[Check, ...] = (
     Check("container_runtime.behind_systemd", running.behind_systemd, ("running_containers",), required=False),
     Check("container_runtime.starved", limits.starved, ("limits",), required=False, advice=True),
     Check("container_runtime.engines", engines.engines, ("engines", "cdi_specs"), required=False),
+    Check("image.fits_gpus", fits_gpus.fits_gpus, ("pci",)),
     Check("image.present", image.present, ("image_digests",)),
     Check("image.requirement", image.requirement, ("containers",)),
     Check(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .. import compat, toolkit_wanted
+from .. import compat_cdi, toolkit_wanted
 from ..cdi_specs import of_gpus, same_devices, same_path
 from ..model import CdiSpec, Desired, Evidence, Finding, Gpu
 from ..trees import at, differing, obstacles
@@ -192,22 +192,22 @@ def _schema(path: str, spec: CdiSpec, desired: Desired, evidence: Evidence) -> t
     if not cdi_wanted(desired):
         return  # the nvidia runtime alone reads it, which is of the same toolkit
     docker = evidence.docker.value.version if evidence.docker.value else str(desired.lock["docker"]["version"])
-    known = compat.reads_cdi(docker, spec.schema)
+    known = compat_cdi.reads_cdi(docker, spec.schema)
     if known is None:
         words = "whether Docker %s reads CDI %s is not known here" % (docker, spec.schema or "without a version")
         yield unknown(words, path, required=False)
     elif not known:
         toolkit = str(desired.lock["toolkit"]["version"])
         gids = bool(setting(desired, "toolkit_cdi_additional_gids"))
-        written = compat.written_cdi(toolkit, gids)
-        newer = compat.reads_cdi(docker, written) is not True
+        written = compat_cdi.written_cdi(toolkit, gids)
+        newer = compat_cdi.reads_cdi(docker, written) is not True
         pair = "toolkit %s with Docker %s or newer" % (
             toolkit,
-            compat.first_docker_for(written) or "of a later release",
+            compat_cdi.first_docker_for(written) or "of a later release",
         )
         yield failed(
             path,
-            expected="CDI %s or older, which Docker %s reads" % (compat.newest_cdi(docker), docker),
+            expected="CDI %s or older, which Docker %s reads" % (compat_cdi.newest_cdi(docker), docker),
             actual="CDI %s" % spec.schema,
             cause="The engine cannot read the specification, and says of every device in it that it is unresolvable.",
             fix="Writing it anew does not help. Pair %s in the bundle, or set toolkit_cdi_additional_gids=false." % pair

@@ -15,6 +15,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     FrameworkUse,
     GpuTool,
     Library,
+    PciDevice,
     Reading,
 )
 from ansible_collections.goldennode.gpu.scripts.docpages.case import Case, Node, gpu, items, node, seen, unread, with_
@@ -58,6 +59,23 @@ def own(path: str, target: str, code: int = 0, name: str = "NVIDIA GPU", **varia
         )
 
     return made
+
+
+def board(device: str, cuda: str = "13.0", **driver: str) -> t.Callable[[], Node]:
+    """A node with this board, and a bundle whose image leans on forward compatibility."""
+
+    def made() -> Node:
+        lock = healthy.lock(driver=driver, image={"cuda": cuda, "cuda_compat": "forward"})
+        return with_(node(of_lock=lock), pci=(PciDevice(healthy.address(0), device, "0302", "nvidia"),))
+
+    return made
+
+
+def volta() -> Node:
+    of = node(of_lock=healthy.lock(driver={"flavour": "proprietary"}))
+    closed = healthy.module(licence="NVIDIA")
+    there = (PciDevice(healthy.address(0), "1db6", "0302", "nvidia"),)
+    return with_(of, pci=there, module_on_disk=closed, module_to_boot=closed)
 
 
 def built(one: Framework, *uses: FrameworkUse, **fields: t.Any) -> t.Callable[[], Node]:
@@ -129,6 +147,21 @@ CASES = (
         "image.environment",
         "what the image sets cannot be read",
         unread("image_environment", "docker image inspect gave no answer within 20 s"),
+    ),
+    Case(
+        "image.fits_gpus",
+        "forward compatibility, and a GeForce board",
+        board("2684", "13.5"),
+        ("cuda_unavailable",),
+        ERROR_804,
+    ),
+    Case("image.fits_gpus", "forward compatibility, and a board that no list knows", board("2230", "13.5")),
+    Case(
+        "image.fits_gpus",
+        "an image whose CUDA makes no code for the GPU any more",
+        volta,
+        ("no_kernel_image",),
+        NO_CODE[1:],
     ),
     Case(
         "image.shadowed",

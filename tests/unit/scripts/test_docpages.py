@@ -143,6 +143,9 @@ def test_every_link_leads_somewhere(made):
     for path, content in made.items():
         anchors = set(re.findall(r'<a id="([a-z_]+)">', content))
         for target in re.findall(r"\]\(([^)\s]+)\)", content):
+            if target.startswith("https://"):  # sources of the vendors, on the page of compatibility
+                assert path == "docs/compatibility.md"
+                continue
             name, _hash, anchor = target.partition("#")
             where = str(pathlib.PurePosixPath(path).parent / name) if name else path
             where = where.replace("docs/checks/../", "docs/")

@@ -265,6 +265,44 @@ def test_cuda_is_read_from_an_images_name(reference, cuda):
     assert load(data(image={"reference": reference})).platforms[PLATFORM].image.cuda == cuda
 
 
+@pytest.mark.parametrize(
+    ("version", "cuda"),
+    [
+        ("2.9.1+cu130", "13.0"),
+        ("2.6.0+cu118", "11.8"),
+        ("2.27.5-1+cuda12.9", "12.9"),
+        ("2.9.1", None),
+        ("2.9.1+cpu", None),
+        ("25.09", None),
+    ],
+)
+def test_cuda_is_read_from_the_version_of_a_build(version, cuda):
+    assert bundle.cuda_of_build(version) == cuda
+    found = load(data(framework={"name": "pytorch", "version": version}, nccl={"version": version})).platforms[PLATFORM]
+    assert found.framework == bundle.Framework("pytorch", version, cuda)
+    assert found.nccl == bundle.Nccl(version, cuda)
+
+
+def test_what_the_bundle_says_of_a_builds_cuda_counts():
+    found = load(data(framework={"name": "jax", "version": "0.7.2", "cuda": "12.9"})).platforms[PLATFORM]
+    assert found.framework.cuda == "12.9"
+    assert found.nccl is None
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"name": "pytorch"}, "framework.version is missing"),
+        ({"version": "2.9.1"}, "framework.name is missing"),
+        ({"name": "torch", "version": "2.9.1"}, "framework.name: 'torch' is none of pytorch, tensorflow, jax"),
+        ({"name": "pytorch", "version": 2.9}, 'Put quotes around it: version: "2.9"'),
+        ({"name": "pytorch", "version": "newest"}, "does not have the form that is wanted"),
+    ],
+)
+def test_a_framework_has_its_form(values, said):
+    assert said in only(data(framework=values))
+
+
 @pytest.mark.parametrize("driver", ["580.159.04", "580.178.04", "580.159.3"])
 def test_the_fabric_manager_must_equal_the_driver(driver):
     said = only(data(driver={"version": driver}))

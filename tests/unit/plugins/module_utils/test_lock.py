@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
+from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import Framework, Nccl
 from ansible_collections.goldennode.gpu.tests.unit.bundles import platform_bundle
 
 PACKAGES = {
@@ -49,6 +50,24 @@ def test_a_lock_has_what_docs_promise():
     assert lock["fabric_manager"] == {"version": "580.159.03", "packages": PACKAGES["fabric_manager"]}
     assert lock["kernel"] == {"release": "6.12.57+deb13-amd64", "packages": PACKAGES["kernel"]}
     assert list(lock["sources"][0]) == ["name", "uris", "suites", "components", "key", "keyring"]
+
+
+def test_bundle_and_lock_without_framework_and_nccl_keep_digest_and_id():
+    """Both as they were before a bundle could name these."""
+    known = "sha256:57e4f8baf03f63f34692e544908eb731d7eccaf6b7aac03c61a1c605146e6d4b"
+    assert platform_bundle().digest == known
+    empty = {axis: {} for axis in locks.PACKAGE_AXES}
+    lock = locks.build(platform_bundle(), "apt", "6.12.57+deb13-amd64", empty, "sha256:" + "a" * 64)
+    assert lock["id"] == "sha256:bcc667ce046e07f574614e00064be4b650350432f010e7866065b6af0334baee"
+
+
+def test_framework_and_nccl_stand_in_the_lock_where_the_bundle_names_them():
+    bundle = platform_bundle(framework=Framework("pytorch", "2.9.1+cu130", "13.0"), nccl=Nccl("2.27.5"))
+    lock = made(bundle)
+    assert lock["framework"] == {"name": "pytorch", "version": "2.9.1+cu130", "cuda": "13.0"}
+    assert lock["nccl"] == {"version": "2.27.5", "cuda": None}
+    assert locks.problems(lock, bundle, "x") == []
+    assert "another state of the bundle" in only(lock)
 
 
 def test_without_a_fabric_manager_the_axis_is_null():

@@ -75,7 +75,7 @@ def test_an_empty_one_is_none():
 
 def test_locks_that_are_older_than_waivers_still_fit():
     plain = to_plain(platform_bundle())
-    del plain["toolkit"]["waiver"]
+    del plain["toolkit"]["waiver"], plain["framework"], plain["nccl"]
     assert platform_bundle().digest == bundle.digest_of(plain)
     assert lock_of(platform_bundle())["toolkit"] == {"version": "1.20.0", "packages": {"a-package-of-toolkit": "1"}}
 
