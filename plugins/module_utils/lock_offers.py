@@ -22,8 +22,8 @@ _STATUS = "/var/lib/dpkg/status"
 _SHOWN = 20
 _UNCHANGED = "Nothing was changed."
 _FIX = (
-    "Lock again (ansible-playbook goldennode.gpu.lock), look at what that changes, and commit the file; or, where a mirror"
-    " still has %s, name it in the bundle's sources and lock again."
+    "Lock again (ansible-playbook goldennode.gpu.lock), look at what that changes, and commit the file; or, where a"
+    " mirror still has %s, name it in the bundle's sources and lock again."
 )
 
 
@@ -93,16 +93,10 @@ def unreachable(gone: t.Sequence[Gone], trouble: Trouble) -> str:
     names = [one.said for one in gone]
     listed = ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
     what = "cannot be reached" if trouble.kind == NETWORK else "cannot be read"
-    return (
+    message = (
         "A repository %s, so that it is not known whether the lock's %s can still be had: %s. %s %s, and run again."
-        % (
-            what,
-            listed,
-            trouble.cause.rstrip("."),
-            _UNCHANGED,
-            trouble.fix.rstrip("."),
-        )
     )
+    return message % (what, listed, trouble.cause.rstrip("."), _UNCHANGED, trouble.fix.rstrip("."))
 
 
 def _gone(one: Gone, places: t.Sequence[str]) -> str:

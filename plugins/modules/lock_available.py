@@ -106,9 +106,7 @@ def main() -> None:
     lock, packages = module.params["lock"], module.params["packages"]
     manager = lock.get("package_manager")
     if manager != "apt":
-        module.fail_json(
-            msg="lock: the package manager %s cannot be asked yet. Give a lock of Debian or Ubuntu." % manager
-        )
+        module.fail_json(msg="lock: %s cannot be asked yet. Give a lock of Debian or Ubuntu." % (manager or "nobody"))
     try:
         lock_available.bundle_of(lock)
     except (KeyError, TypeError, AttributeError) as error:
