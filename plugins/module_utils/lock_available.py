@@ -10,6 +10,7 @@ have the lock's yet; then the package files that the node keeps, and the node's 
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import tempfile
 import time
@@ -20,7 +21,7 @@ from .bundle import Docker, Driver, Image, Kernel, PlatformBundle, Python, Sourc
 from .kept_packages import Store
 from .lock_offers import Gone, Offer, offers
 from .node_sources import address
-from .parse import apt_errors, dpkg
+from .parse import apt_errors, apt_sources, dpkg
 from .parse.apt_errors import Trouble
 from .parse.apt_rules import NETWORK
 from .probe.host import Host, LocalHost
@@ -131,15 +132,22 @@ class _Asked(_Root):
     def ask_others(self, names: t.Sequence[str]) -> t.Dict[str, t.List[Offer]]:
         """What the node's further repositories have, as its own apt has read them last: packages come from these too.
 
-        What its lists say of the lock's own repositories is older than what was just read, and does not count.
+        What its lists say of repositories that were just asked is older than their answer, and does not count.
         """
         self._deadline = time.monotonic() + _QUICK  # also where the index took all the time that there was
         asked = self._run(["apt-cache", *_NO_CACHE, "policy", *names], configuration=False)
-        ours = tuple(address(uri) + "/" for source in self._bundle.sources for uri in source.uris)
+        ours = tuple(self._asked_addresses())
         return {
             name: [offer for offer in found if not (address(offer.uri) + "/").startswith(ours)]
             for name, found in offers(asked.stdout).items()
         }
+
+    def _asked_addresses(self) -> t.Iterator[str]:
+        """The repositories of this root: the lock's, and the distribution's as the node has them."""
+        for name in ("sources.list", "sources.d/all.sources"):
+            with open(os.path.join(self._path, name), encoding="utf-8") as file:
+                for entry in apt_sources.parse(name, file.read(), self._architecture):
+                    yield from (address(uri) + "/" for uri in entry.uris)
 
     def _read_index(self) -> t.Optional[Trouble]:
         result = self._run(["apt-get", "update"])

@@ -93,9 +93,7 @@ def unreachable(gone: t.Sequence[Gone], trouble: Trouble) -> str:
     names = [one.said for one in gone]
     listed = ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
     what = "cannot be reached" if trouble.kind == NETWORK else "cannot be read"
-    message = (
-        "A repository %s, so that it is not known whether the lock's %s can still be had: %s. %s %s, and run again."
-    )
+    message = "A repository %s, so it is not known whether the lock's %s can still be had: %s. %s %s, and run again."
     return message % (what, listed, trouble.cause.rstrip("."), _UNCHANGED, trouble.fix.rstrip("."))
 
 

@@ -30,6 +30,7 @@ NOT_PURE = (
     "driver_reload.py",
     "initramfs.py",
     "kept_packages.py",
+    "lock_available.py",
     "mark.py",
     "package_apt.py",
     "package_dkms.py",
