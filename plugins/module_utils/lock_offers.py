@@ -99,10 +99,8 @@ def unreachable(gone: t.Sequence[Gone], trouble: Trouble) -> str:
 
 def _gone(one: Gone, places: t.Sequence[str]) -> str:
     if not one.offered:
-        return "%s cannot be had any more: no package of this name is in %s, nor in the distribution" % (
-            one.said,
-            ", ".join(places) or "any repository",
-        )
+        where = ", ".join([*places, "the distribution"])
+        return "%s cannot be had any more: no package of this name is in %s" % (one.said, where)
     by_place: t.Dict[str, t.List[str]] = {}
     for offer in one.offered:
         by_place.setdefault(offer.place, []).append(offer.version)

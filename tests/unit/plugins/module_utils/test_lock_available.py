@@ -322,7 +322,7 @@ def test_many_packages_that_are_gone_are_listed_to_an_end() -> None:
         "30 packages of the lock cannot be had any more, and the node keeps no files of them. Nothing was changed."
     )
     assert lines[1] == (
-        "- p0=1 cannot be had any more: no package of this name is in https://v/d stable, nor in the distribution"
+        "- p0=1 cannot be had any more: no package of this name is in https://v/d stable, the distribution"
     )
     assert lines[-1] == "- and 10 more"
     assert len(lines) == 22
