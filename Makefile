@@ -83,6 +83,10 @@ test-browser: setup  ## The page of report.yml in a real headless browser
 test-diagnosis: setup  ## Each fault named first by diagnose.yml, on simulated nodes and from captures
 	@$(RUN_TESTS) diagnosis
 
+.PHONY: test-rollout
+test-rollout: setup  ## A pool of four simulated nodes from bundle to bundle, and back
+	@$(RUN_TESTS) rollout
+
 .PHONY: test-real
 test-real: setup  ## Real packages and a real reboot (tests/real/README.md)
 	@$(RUN_TESTS) real

@@ -5,7 +5,8 @@
 """Measures what a run of site.yml costs on simulated nodes that are golden already, and what one look costs.
 
 Next to it run a play that only gathers facts, and the sixteen commands by which people look for the same faults. They
-run in turn on the same nodes, so that a ratio means something on any machine; no time is ever asserted. Local
+run in turn on the same nodes, so that a ratio means something on any machine; no time is ever asserted. First comes
+what needs no node: planning a rollout (bench_rollout.py). Local
 facts are left out of the facts play: on golden nodes they would run our own agent.
 """
 
@@ -30,6 +31,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "pool"), str(ROOT / "collections")]
 
+import bench_rollout  # noqa: E402
 from poollib import Node, Pool, bed  # noqa: E402
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import plain, verdict  # noqa: E402
@@ -112,6 +114,7 @@ def main(argv: t.Sequence[str]) -> int:
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 3], choices=[1, 2, 3], help="sizes of the pool")
     parser.add_argument("--keep", action="store_true", help="leave the nodes, for the next time")
     arguments = parser.parse_args(argv)
+    bench_rollout.report()
     try:
         with tempfile.TemporaryDirectory(prefix="goldennode-bench-") as folder:
             pool = Pool(Path(folder), NODES[: max(arguments.nodes)])

@@ -157,7 +157,7 @@ PACKAGES = Record(
 #: Real engines, the toolkit and the containers of users, on simulated nodes (make test-engines).
 ENGINES = Record(
     "tests/pool/proven-engines.txt",
-    (*_ENGINES, *("tests/pool/test_%s.py" % name for name in ("container", "containers", "docker"))),
+    (*_ENGINES, *("tests/pool/test_%s.py" % name for name in ("container", "containers", "docker", "mig"))),
 )
 
 #: Which kernel and which driver a node starts with, and whose GPUs are left alone (make test-boot).
@@ -192,5 +192,22 @@ DIAGNOSIS = Record(
         *("plugins/plugin_utils/%s.py" % name for name in ("captures", "pool", "results*")),
         "tests/pool/test_diagnose.py",
         "tests/testbed/fakes/*.[ch]",
+    ),
+)
+
+#: A pool from bundle to bundle, and back (make test-rollout).
+ROLLOUT = Record(
+    "tests/pool/proven-rollout.txt",
+    (
+        "playbooks/rollback.yml",
+        "playbooks/rollout.yml",
+        "playbooks/tasks/**/*.yml",
+        "roles/golden/tasks/*.yml",
+        "roles/rollout/**/*.yml",
+        "plugins/action/rollout.py",
+        *("plugins/modules/%s.py" % name for name in ("docker_drain", "golden_mark", "gpu_idle", "rollout_node")),
+        *("plugins/module_utils/%s.py" % name for name in ("drained", "gpu_idle", "mark", "rollout*", "waves")),
+        "plugins/plugin_utils/rollout_pool.py",
+        "tests/pool/test_rollout.py",
     ),
 )

@@ -79,7 +79,7 @@ def _scenario(name: str) -> Part:
 SIDE_BY_SIDE = ("--numprocesses", "2", "--dist", "loadfile")
 
 #: The tests on nodes that are run for every change.
-EVERY_TIME = "not slow and not boot and not diagnosis and not engines and not packages"
+EVERY_TIME = "not slow and not boot and not diagnosis and not engines and not packages and not rollout"
 
 #: Real packages and a real reboot: 20 minutes where nothing else runs on two processors. The limit ends what hangs.
 REAL = _pytest("real", "tests/real", limit=2400, record=proven.REAL)
@@ -88,6 +88,7 @@ BOOT = _pytest("boot", "tests/pool", "-m", "boot", *SIDE_BY_SIDE, limit=3600, re
 DIAGNOSIS = _pytest("diagnosis", "tests/pool", "-m", "diagnosis", *SIDE_BY_SIDE, limit=3600, record=proven.DIAGNOSIS)
 ENGINES = _pytest("engines", "tests/pool", "-m", "engines", *SIDE_BY_SIDE, limit=3600, record=proven.ENGINES)
 PACKAGES = _pytest("packages", "tests/pool", "-m", "packages", *SIDE_BY_SIDE, limit=3600, record=proven.PACKAGES)
+ROLLOUT = _pytest("rollout", "tests/pool", "-m", "rollout", limit=3600, record=proven.ROLLOUT)
 
 #: Side by side they would share two processors between two browsers.
 BROWSER = _pytest("browser", "tests/browser", limit=1200, record=proven.BROWSER)
@@ -110,6 +111,7 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
     "diagnosis": (DIAGNOSIS,),
     "engines": (ENGINES,),
     "packages": (PACKAGES,),
+    "rollout": (ROLLOUT,),
     "browser": (BROWSER,),
     "real": (REAL,),
     "slow": (
@@ -119,12 +121,13 @@ GROUPS: t.Dict[str, t.Tuple[Part, ...]] = {
         DIAGNOSIS,
         ENGINES,
         PACKAGES,
+        ROLLOUT,
         _pytest("pool-slow", "tests/pool", "-m", "slow", *SIDE_BY_SIDE, limit=3600),
         Part("units-all", ("scripts/ansible_test.sh", "units-all"), junit="units-all", limit=1800),
     ),
 }
 #: Where what they cover has not changed since they passed, these prove nothing new.
-RECORDED = ("boot", "browser", "diagnosis", "engines", "packages", "real")
+RECORDED = ("boot", "browser", "diagnosis", "engines", "packages", "real", "rollout")
 EVERYTHING = tuple(group for group in GROUPS if group not in (*RECORDED, "slow"))
 
 

@@ -18,11 +18,18 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import compat, lock_changes, source_keys, waivers
+from ansible_collections.goldennode.gpu.plugins.module_utils import (
+    compat,
+    lock_changes,
+    rollout_settings,
+    source_keys,
+    waivers,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
+from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import (
     agent_zip,
     bundle_file,
@@ -57,11 +64,14 @@ class ActionModule(ActionBase):
                 "lock": {"type": "dict"},
                 "write": {"type": "bool", "default": False},
                 "ignore_locks": {"type": "bool", "default": False},
-            }
+                "stored": {"type": "dict"},
+            },
+            mutually_exclusive=[["stored", "lock"], ["stored", "write"], ["stored", "ignore_locks"]],
         )
         lock = plain(arguments["lock"])
         look = _Preparation(self._reader(task_vars or {}), lock, arguments["ignore_locks"])
-        prepared = look.prepare(task_vars or {})
+        stored = plain(arguments["stored"])
+        prepared = look.back_to(stored, task_vars or {}) if stored else look.prepare(task_vars or {})
         if look.problems:
             raise AnsibleActionFail(told(look.problems))
         result.update(prepared, changed=False, run=RUN)
@@ -97,6 +107,7 @@ class _Preparation:
         settings, problems = role_variables.read(task_vars, self._value_of)
         self.problems += problems
         self.problems += rendering.setting_problems(settings)
+        self.problems += rollout_settings.problems(settings["rollout"])
         # In UTC, as the day of a look is: controller, node and agent let a waiver end at the same moment.
         today = datetime.datetime.now(datetime.timezone.utc).date()
         self.problems += waivers.problems(settings["golden"].get(waivers.VARIABLE, ()), today)
@@ -124,6 +135,35 @@ class _Preparation:
             "expected_gpus": settings["golden"]["golden_expected_gpus"],
             "settings": rendering.without_secrets(settings),
             "warnings": list(dict.fromkeys(self.warnings)),
+        }
+
+    def back_to(self, kept: t.Dict[str, t.Any], task_vars: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        """The same result for a state that a node has kept: what was proven there, whatever bundle and variables say.
+
+        What steers a run is that of now, consent too; so is the agent, which is this collection's.
+        """
+        settings, problems = role_variables.read(task_vars, self._value_of)
+        self.problems += problems
+        try:
+            there = desired_from_plain(kept["desired"])
+            digest, source = agent_zip.build(there.lock["python"]["nvidia_ml_py"])
+            wanted, expected = rendering.with_agent(there, digest, str(source)), int(kept["expected_gpus"])
+        except agent_zip.AgentError as error:
+            self.problems.append(error.problem)
+        except (KeyError, TypeError, ValueError) as error:
+            fix = "Bring this node to a bundle by site.yml: what it kept is of another version of this collection"
+            self.problems.append(Problem("stored", MISSING, "cannot be understood: %s" % error, fix))
+        if self.problems:
+            return {}
+        now = rendering.without_secrets(settings)
+        return {
+            "desired": {wanted.platform: to_plain(wanted)},
+            "missing_locks": [],
+            "bundles": {wanted.platform: {}},
+            "bundle_file": "",
+            "expected_gpus": expected,
+            "settings": {role: {**values, **wanted.settings.get(role, {})} for role, values in now.items()},
+            "warnings": [],
         }
 
     def write(self, lock: t.Dict[str, t.Any], display: t.Any) -> bool:

@@ -9,6 +9,7 @@ the same object, so nothing that a role manages can lack a check.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import typing as t
@@ -28,6 +29,9 @@ HEADER = "# Managed by goldennode.gpu: a change by hand takes the golden mark aw
 
 #: Variables that steer a run and say nothing about the node. Consent (``<role>_allow_…``) is left out by its name.
 RUN_VARIABLES = ("bundle_file", "golden_reboot_timeout")
+
+#: Roles all of whose variables do.
+RUN_ROLES = ("rollout",)
 
 #: Numbers of the groups that every system of a family has under the same number (base-passwd; setup).
 _GROUP_IDS: t.Dict[str, t.Dict[str, int]] = {
@@ -63,24 +67,16 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
     if problems:
         raise DesiredError(problems)
     wanted = {
-        role: {name: value for name, value in values.items() if affects_node(name)} for role, values in settings.items()
+        role: {name: value for name, value in values.items() if affects_node(name)}
+        for role, values in settings.items()
+        if role not in RUN_ROLES
     }
     wanted.setdefault("golden", {})["golden_container_injections"] = list(injections(lock, settings))
     files = {file.path: file for file in _files(lock, settings, agent_sha256, agent_source)}
     daemon, units = _daemon(lock, settings), _units(lock, settings)
     toolkit = toolkit_wanted.config(lock, settings["toolkit"])
-    digest = digest_of(
-        {
-            "lock": lock["id"],
-            "settings": wanted,
-            "files": {path: [file.sha256, file.mode] for path, file in files.items()},
-            "daemon": daemon,
-            "units": units,
-            "toolkit": toolkit,
-        }
-    )
-    return Desired(
-        digest=digest,
+    desired = Desired(
+        digest="",
         platform=lock["platform"],
         lock=dict(lock),
         settings=wanted,
@@ -89,11 +85,33 @@ def build(lock: t.Mapping[str, t.Any], settings: Settings, agent_sha256: str, ag
         units=units,
         toolkit=toolkit,
     )
+    return dataclasses.replace(desired, digest=_digest(desired))
+
+
+def with_agent(desired: Desired, agent_sha256: str, agent_source: str) -> Desired:
+    """What a node kept, with the agent of this controller: the digest is another only where the agent is."""
+    agent = dataclasses.replace(desired.files[AGENT_PATH], sha256=agent_sha256, source=agent_source)
+    changed = dataclasses.replace(desired, files={**desired.files, AGENT_PATH: agent})
+    return dataclasses.replace(changed, digest=_digest(changed))
+
+
+def _digest(desired: Desired) -> str:
+    return digest_of(
+        {
+            "lock": desired.lock["id"],
+            "settings": desired.settings,
+            "files": {path: [file.sha256, file.mode] for path, file in desired.files.items()},
+            "daemon": desired.daemon,
+            "units": desired.units,
+            "toolkit": desired.toolkit,
+        }
+    )
 
 
 def affects_node(variable: str) -> bool:
     """Whether a variable says what the node should be; consent says only what a run may do to it."""
-    return "_allow_" not in variable and variable not in (*RUN_VARIABLES, *docker_settings.SECRET)
+    steers = variable in RUN_VARIABLES or variable.startswith(tuple(role + "_" for role in RUN_ROLES))
+    return "_allow_" not in variable and not steers and variable not in docker_settings.SECRET
 
 
 def without_secrets(settings: Settings) -> t.Dict[str, t.Dict[str, t.Any]]:

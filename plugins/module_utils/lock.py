@@ -119,3 +119,16 @@ def problems(lock: t.Any, bundle: PlatformBundle, path: str) -> t.List[Problem]:
         message = "was resolved from another state of the bundle %s for %s" % (bundle.bundle, bundle.platform)
         return [Problem(path, MISSING, message, RELOCK)]
     return []
+
+
+def axes_of(lock: t.Mapping[str, t.Any]) -> t.Dict[str, str]:
+    """What the lock pins on each axis, for people: a version, a kernel release, an image by tag and digest."""
+    image = lock["image"]
+    return {
+        "bundle": str(lock["bundle"]),
+        "kernel": str(lock["kernel"]["release"]),
+        "driver": "%s %s" % (lock["driver"]["version"], lock["driver"]["flavour"]),
+        "toolkit": str(lock["toolkit"]["version"]),
+        "docker": str(lock["docker"]["version"]),
+        "image": "%s@%s" % (image["reference"], str(image["digest"])[:19]),
+    }

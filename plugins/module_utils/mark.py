@@ -153,13 +153,16 @@ class State:
 
     def stored(self) -> Reading[Stored]:
         """What a run left for the agent; None when none has been here."""
-        plain = self._read("desired.json")
+        return self._stored("desired.json")
+
+    def _stored(self, name: str) -> Reading[Stored]:
+        plain = self._read(name)
         if plain.value is None:
             return Reading(None, plain.error)
         try:
             return Reading(Stored(desired_from_plain(plain.value["desired"]), int(plain.value["expected_gpus"])))
         except (KeyError, TypeError, ValueError) as error:
-            return Reading.unknown("desired.json cannot be understood: %s" % error)
+            return Reading.unknown("%s cannot be understood: %s" % (name, error))
 
     def put_mark(self, mark: Mark) -> Change:
         before = self.mark()
@@ -180,9 +183,20 @@ class State:
             self._put("previous.json", self._read("previous.json").value, lock)
         changes = (
             self._put("lock.json", lock, stored.desired.lock),
-            self._put("desired.json", desired, _portable(stored)),
+            self._put("desired.json", desired, portable(stored)),
         )
         return Change([change.before for change in changes], [change.after for change in changes])
+
+    def proven(self) -> t.Tuple[Reading[Stored], Reading[Stored]]:
+        """What was proven last, and what was proven before that with another lock: the states to go back to."""
+        return self._stored("proven.json"), self._stored("proven-before.json")
+
+    def put_proven(self, stored: Stored) -> None:
+        """Keep what is going to be marked golden. Killed between the two, the one before stands in both files."""
+        last = self._stored("proven.json").value
+        if last is not None and last.desired.lock["id"] != stored.desired.lock["id"]:
+            self._put("proven-before.json", self._read("proven-before.json").value, portable(last))
+        self._put("proven.json", self._read("proven.json").value, portable(stored))
 
     def put_last(self, last: t.Mapping[str, t.Any]) -> None:
         """The agent's last answer, for people and for monitoring."""
@@ -236,7 +250,7 @@ def revoke(state: State, run: str, reason: str) -> Change:
 def prepare(state: State, run: str, stored: Stored) -> Change:
     """Keep on the node what it is wanted to be. Never under a mark that was given for something else."""
     there = state.stored().value
-    if there is None or _portable(there) != _portable(stored):
+    if there is None or portable(there) != portable(stored):
         _need_own_revocation(state, run, "keep another wanted state on the node")
     return state.put_stored(stored)  # also where desired.json is right: a kill may have left lock.json behind
 
@@ -255,9 +269,11 @@ def golden(state: State, run: str, desired: Desired, verdict: Verdict, evidence:
             "the node keeps another wanted state (%s) than the one that was verified (%s): call golden_mark with "
             "state=prepared first." % (stored.desired.digest if stored else "none", desired.digest)
         )
+    kept = stored or Stored(desired, len(_uuids(evidence)))  # in check mode nothing is kept
     mark = _proven(run, desired, verdict, evidence)
     old = state.mark().value
     if old is not None and not differences(old, desired.digest, evidence) and old.state == GOLDEN:
+        state.put_proven(kept)
         return Change(to_plain(old), to_plain(old))
     if evidence.requests == NOT_READ:
         raise MarkRefused(
@@ -265,6 +281,7 @@ def golden(state: State, run: str, desired: Desired, verdict: Verdict, evidence:
         )
     _need_own_revocation(state, run, "mark the node golden")
     state.put_docker(docker_record.of_verified(desired, evidence))
+    state.put_proven(kept)
     return state.put_mark(mark)
 
 
@@ -314,6 +331,15 @@ def _need_own_revocation(state: State, run: str, what: str) -> None:
         "run %s may not %s: %s, and only the run that has revoked the mark may. If another run took the node over, let "
         "it finish; else run site.yml again." % (run, what, found)
     )
+
+
+def way_back(state: State, fits: t.Callable[[Desired], bool]) -> Reading[Stored]:
+    """The newest proven state that fits; None where the node was never golden for such a one."""
+    readings = state.proven()
+    for reading in readings:
+        if reading.value is not None and fits(reading.value.desired):
+            return reading
+    return next((reading for reading in readings if not reading.known), Reading(None))
 
 
 # --- what the agent may do; the caller holds the node lock -----------------------------------------------------------
@@ -512,7 +538,7 @@ def first_words(verdict: Verdict) -> str:
     return "%s%s: %s" % (first.id, entity, first.words)
 
 
-def _portable(stored: Stored) -> t.Dict[str, t.Any]:
+def portable(stored: Stored) -> t.Dict[str, t.Any]:
     """As it is kept on the node: without the controller's own paths, which say nothing of the node."""
     desired = stored.desired
     files = {path: dataclasses.replace(file, source=None) for path, file in desired.files.items()}

@@ -34,6 +34,12 @@ options:
     description: Do not read the locks that are there, and count them as missing.
     type: bool
     default: false
+  stored:
+    description:
+      - A state that a node has kept, as RV(goldennode.gpu.rollout_node#module:way_back) has it.
+      - The node is wanted to be that, whatever bundle and role variables say. RV(settings) then has its values of what
+        counts, and those of now of what steers a run. No bundle and no lock is read.
+    type: dict
 attributes:
   check_mode:
     support: full

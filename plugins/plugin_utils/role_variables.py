@@ -21,7 +21,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Problem
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import yaml_file
 
-ROLES = ("bundle", "packages", "kernel", "driver", "docker", "toolkit", "device_access", "golden")
+ROLES = ("bundle", "packages", "kernel", "driver", "docker", "toolkit", "device_access", "golden", "rollout")
 
 _ROLES_DIRECTORY = pathlib.Path(__file__).resolve().parent.parent.parent / "roles"
 #: From here on a name is taken for a misspelling of a public variable. A test holds the roles' own names below it.

@@ -10,6 +10,7 @@ that such a run depends on: a change of a role, a module or the test bed makes a
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import hashlib
 import json
@@ -63,6 +64,18 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True)
+class Rollout:
+    """A finished run of rollout.yml, and what it says of each node: wave, outcome, reason."""
+
+    rc: int
+    output: str
+    nodes: t.Dict[str, t.Dict[str, str]]
+
+    def outcomes(self) -> t.Dict[str, str]:
+        return {name: node["outcome"] for name, node in self.nodes.items()}
+
+
+@dataclasses.dataclass(frozen=True)
 class Node:
     """A simulated node that can be reached over SSH on a port of this machine."""
 
@@ -111,6 +124,13 @@ class Node:
     def mark(self) -> t.Optional[t.Dict[str, t.Any]]:
         done = self.ssh("cat /var/lib/goldennode/mark.json", check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def rollout_record(self) -> t.Dict[str, t.Any]:
+        """What the node keeps of the last rollout."""
+        return t.cast("t.Dict[str, t.Any]", json.loads(self.ssh("cat /var/lib/goldennode/rollout.json").stdout))
+
+    def lock(self) -> t.Dict[str, t.Any]:
+        return t.cast("t.Dict[str, t.Any]", json.loads(self.ssh("cat /var/lib/goldennode/lock.json").stdout))
 
     def wait(self, what: str, answer: t.Callable[[], bool], seconds: float = 90) -> None:
         """Wait until ``answer`` is true; a node that is rebooting may not answer at all meanwhile."""
@@ -193,23 +213,47 @@ class Pool:
     def site(self, *args: str, **variables: t.Any) -> Run:
         return self.run("site", *args, variables={**CONSENT, **variables})
 
-    def run_killed_at(self, task: str) -> None:
-        """Run site.yml and SIGKILL ansible-playbook with all its children as soon as it announces ``task``."""
-        with self._started() as process:
+    def with_bundle(self, name: str, **axes: t.Any) -> Pool:
+        """The same nodes with a bundle that is this one but for some axes; it has no lock yet."""
+        data = yaml.safe_load(self.bundle.read_text())
+        (self.bundle.parent / (name + ".yml")).write_text(yaml.safe_dump({**data, **axes, "bundle": name}))
+        other = copy.copy(self)
+        other.bundle = self.bundle.with_name(name + ".yml")
+        return other
+
+    def lock(self) -> None:
+        """Resolve the bundle, as people do before a rollout."""
+        run = self.run("lock", variables={"bundle_file": str(self.bundle)})
+        assert run.rc == 0, run.output
+
+    def rollout(self, *args: str, **variables: t.Any) -> Rollout:
+        """Run rollout.yml to this bundle."""
+        result = self.directory / "rollout.json"
+        result.unlink(missing_ok=True)
+        run = self.run("rollout", *args, variables={**CONSENT, **self.rollout_variables(), **variables}, timeout=1800)
+        found = json.loads(result.read_text()) if result.exists() else {}
+        return Rollout(run.rc, run.output, found.get("nodes", {}))
+
+    def rollout_variables(self) -> t.Dict[str, t.Any]:
+        return {"bundle_file": str(self.bundle), "goldennode_result_file": str(self.directory / "rollout.json")}
+
+    def run_killed_at(self, task: str, playbook: str = "site", **variables: t.Any) -> None:
+        """Run a playbook and SIGKILL ansible-playbook with all its children as soon as it announces ``task``."""
+        with self._started(playbook, variables) as process:
             _read_until(process, task)
             os.killpg(process.pid, signal.SIGKILL)
 
-    def run_cut_off_at(self, task: str, cut: t.Callable[[], object]) -> str:
-        """Run site.yml, call ``cut`` as soon as it announces ``task``, and return all that it prints."""
-        with self._started() as process:
+    def run_cut_off_at(self, task: str, cut: t.Callable[[], object], playbook: str = "site", **variables: t.Any) -> str:
+        """Run a playbook, call ``cut`` as soon as it announces ``task``, and return all that it prints."""
+        with self._started(playbook, variables) as process:
             before = _read_until(process, task)
             cut()
-            return before + process.communicate(timeout=300)[0]
+            return before + process.communicate(timeout=600)[0]
 
     @contextlib.contextmanager
-    def _started(self) -> t.Iterator[subprocess.Popen[str]]:
+    def _started(self, playbook: str, variables: t.Mapping[str, t.Any]) -> t.Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
-            self.command("site", variables=CONSENT), cwd=ROOT, env=self.environment(), text=True,
+            self.command(playbook, variables={**CONSENT, **variables}), cwd=ROOT, env=self.environment(), text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:

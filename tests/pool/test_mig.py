@@ -11,6 +11,8 @@ import pathlib
 import pytest
 from poollib import Pool, bed, golden_snapshots, node_of_this_worker
 
+pytestmark = pytest.mark.engines
+
 A100 = node_of_this_worker(5, "a100-mig")
 SPEC = "/var/run/cdi/nvidia.yaml"
 
@@ -36,7 +38,7 @@ def test_a_node_with_mig_devices_is_golden_and_stays_so(golden_a100: Pool) -> No
     assert listed.count("UUID: MIG-") == 7
     for options in ("--runtime nvidia --env NVIDIA_VISIBLE_DEVICES=0:3", "--device nvidia.com/gpu=0:3"):
         seen = A100.ssh("docker run --rm %s %s nvidia-smi -L" % (options, A100.image())).stdout
-        assert [line for line in seen.splitlines() if "MIG-" in line][0].split("UUID")[1] in listed
+        assert next(line for line in seen.splitlines() if "MIG-" in line).split("UUID")[1] in listed
         assert seen.count("UUID: MIG-") == 1
 
 

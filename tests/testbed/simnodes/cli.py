@@ -135,6 +135,9 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = add("reboot", lambda a: nodes.reboot(a.node), "systemctl reboot, and wait for the node")
     sub.add_argument("node")
+    sub = add("power", lambda a: nodes.power(a.node, a.state), "take the power away, or give it back and wait")
+    sub.add_argument("node")
+    sub.add_argument("state", choices=("on", "off"))
     sub = add("boot", _boot, "choose the kernel of this and all later boots at the boot loader's menu, and reboot")
     sub.add_argument("node")
     which = sub.add_mutually_exclusive_group(required=True)

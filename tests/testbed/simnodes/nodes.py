@@ -230,6 +230,17 @@ def reboot(node: str) -> None:
     wait_for_ssh(node)
 
 
+def power(node: str, state: str) -> None:
+    """Take the power away, or give it back; ``off`` lasts until it is given back, whatever the node was doing."""
+    existing(node)
+    if state == "off":
+        docker("kill", container(node), check=False)  # not running: between two boots
+        docker("stop", "--time", "0", container(node))  # so that the engine does not start it again
+    else:
+        docker("start", container(node))
+        wait_for_ssh(node)
+
+
 def boot(node: str, kernel: t.Optional[str], once: bool = False) -> None:
     """Choose the kernel of the next boot, and unless ``once`` of all later ones, and reboot; None: leave it to GRUB."""
     known = kernels(node)

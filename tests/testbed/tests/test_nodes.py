@@ -117,6 +117,14 @@ def test_a_reboot_is_a_new_boot(bare: Node) -> None:
     assert ask(bare, "test -e /root/kept").returncode == 0
 
 
+def test_without_power_a_node_is_gone_until_it_has_power_again(bare: Node) -> None:
+    before = nodes.boot_id(bare.name)
+    nodes.power(bare.name, "off")
+    assert nodes.existing(bare.name)["State"]["Running"] is False
+    nodes.power(bare.name, "on")
+    assert nodes.boot_id(bare.name) not in ("", before)
+
+
 def test_ssh_lets_three_users_in_and_one_of_them_sudo(bare: Node) -> None:
     def over_ssh(user: str, *command: str) -> subprocess.CompletedProcess[str]:
         return shell.run(*key.ssh_command(nodes.port(bare.name), user), *command, check=False)

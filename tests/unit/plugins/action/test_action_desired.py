@@ -96,6 +96,21 @@ def test_waivers_are_judged_before_anything_is_changed_and_reach_the_node(pool):
     assert "missing required arguments: reason found in golden_waivers" in refused(pool, golden_waivers=[waiver])
 
 
+def test_the_variables_of_a_rollout_are_judged_with_all_others_and_count_for_nothing(pool):
+    write_lock(pool)
+    usual = run(pool)
+    found = run(pool, rollout_budget="10%", rollout_canaries=["a"], rollout_drain="docker", rollout_retry=True)
+    assert found["settings"]["rollout"]["rollout_canaries"] == ["a"]
+    assert found["desired"][PLATFORM] == usual["desired"][PLATFORM]
+    assert "rollout" not in usual["desired"][PLATFORM]["settings"]
+    assert refused(pool, rollout_waves=["101%"], golden_look_timeout=1) == (
+        "2 problems, and nothing was changed:\n"
+        "- golden_look_timeout: 1 is too short for any look. Give it 5 seconds or more, 60 is usual.\n"
+        "- rollout_waves: '101%' is more than all nodes. Write a number of nodes, as 5, or a percentage of the "
+        'production nodes, as "25%".'
+    )
+
+
 @pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
 def test_a_waiver_ends_with_the_day_in_utc_wherever_the_controller_is(pool, monkeypatch, zone):
     write_lock(pool)
@@ -408,6 +423,42 @@ def test_a_login_that_is_wrong_is_told_without_its_password(pool):
     said = refused(pool, docker_registries=[{"registry": "nvcr.io", "pass": "s3cr3t-of-mine"}])
     assert "docker_registries is not what it takes" in said
     assert "s3cr3t" not in said
+
+
+def stored(pool):
+    """What a node keeps: what it was wanted to be, without the paths of the controller."""
+    write_lock(pool)
+    found = run(pool, docker_daemon_options={"log-driver": "journald"})
+    wanted = found["desired"][PLATFORM]
+    files = {path: {**file, "source": None} for path, file in wanted["files"].items()}
+    return {"desired": {**wanted, "files": files}, "expected_gpus": 8}
+
+
+def test_a_kept_state_counts_whatever_bundle_and_variables_say_now(pool):
+    kept = stored(pool)
+    change_bundle(pool, driver={"version": "580.178.04", "flavour": "open", "build": "dkms", "source": "nvidia"})
+    found = run(pool, {"stored": kept}, golden_allow_reboot=True, bundle_file="gone.yml")
+    wanted = found["desired"][PLATFORM]
+    assert wanted["digest"] == kept["desired"]["digest"]
+    assert wanted["lock"]["driver"]["version"] == kept["desired"]["lock"]["driver"]["version"]
+    assert wanted["files"]["/usr/local/lib/goldennode/agent.pyz"]["source"].endswith("agent.pyz")
+    assert found["settings"]["docker"]["docker_daemon_options"] == {"log-driver": "journald"}
+    assert found["settings"]["golden"]["golden_allow_reboot"] is True
+    assert (found["expected_gpus"], found["missing_locks"]) == (8, [])
+
+
+def test_another_agent_makes_another_digest_of_a_kept_state(pool, monkeypatch):
+    kept = stored(pool)
+    monkeypatch.setattr(agent_zip, "build", lambda version: ("b" * 64, pool / "agent.pyz"))
+    wanted = run(pool, {"stored": kept})["desired"][PLATFORM]
+    assert wanted["digest"] != kept["desired"]["digest"]
+    assert wanted["files"]["/usr/local/lib/goldennode/agent.pyz"]["sha256"] == "b" * 64
+
+
+def test_a_kept_state_that_cannot_be_understood_is_said_and_nothing_is_changed(pool):
+    assert refused(pool, {"stored": {"desired": {"digest": "x"}, "expected_gpus": 8}}).startswith(
+        "stored cannot be understood: desired: "
+    )
 
 
 # --- a lock that takes the place of another -----------------------------------------------------------------------

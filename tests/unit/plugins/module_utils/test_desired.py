@@ -443,6 +443,10 @@ def test_the_digest_does_not_follow_what_only_steers_the_run():
     assert desired(docker_registries=[LOGIN]).digest == base.digest
     assert desired(golden_reboot_timeout=1).digest == base.digest
     assert desired(bundle_file="/elsewhere/pool.yml").digest == base.digest
+    for name in settings()["rollout"]:
+        assert desired(**{name: "another"}).digest == base.digest
+    without = {role: values for role, values in settings().items() if role != "rollout"}
+    assert rendering.build(lock(), without, "a" * 64, None).digest == base.digest  # pools of before stay golden
     for role in base.settings.values():
         for name in role:
             assert "_allow_" not in name
@@ -461,7 +465,7 @@ def test_every_public_variable_is_tried_above():
     tried = {"bundle_file", "golden_reboot_timeout"}
     tried |= {"golden_allow_reboot", "docker_allow_restart", "driver_allow_reload", "packages_allow_remove"}
     tried |= {"docker_allow_data_root_change", "docker_registries"}
-    tried |= {"golden_allow_daemon_reload", "docker_allow_container_restart"}
+    tried |= {"golden_allow_daemon_reload", "docker_allow_container_restart", *settings()["rollout"]}
     marks = test_the_digest_follows_every_variable_that_affects_the_node.pytestmark
     tried |= {name for variables in marks[0].args[1] for name in variables}
     assert tried == {name for role in settings().values() for name in role} | {

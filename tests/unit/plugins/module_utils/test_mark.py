@@ -466,3 +466,72 @@ def test_a_wanted_state_that_is_gone_or_not_that_of_the_mark(golden: State) -> N
     assert "desired.json cannot be read" in fact(golden).reason
     pathlib.Path(golden.path("desired.json")).unlink()
     assert not fact(golden).golden
+
+
+# --- what a node can go back to ---------------------------------------------------------------------------------------
+
+
+def proven_for(state: State, wanted: Desired) -> None:
+    marks.revoke(state, RUN, "a run is changing the node")
+    marks.prepare(state, RUN, Stored(wanted, 1))
+    node = healthy.evidence("a10", wanted)
+    marks.golden(state, RUN, wanted, judged(node, wanted), node)
+
+
+def another_lock(wanted: Desired = WANTED) -> Desired:
+    lock = {**wanted.lock, "id": "sha256:" + "b" * 64}
+    return dataclasses.replace(wanted, lock=lock, digest="sha256:" + "c" * 64)
+
+
+def test_a_node_that_was_never_golden_has_no_way_back(state: State) -> None:
+    marks.revoke(state, RUN, "a run is changing the node")
+    marks.prepare(state, RUN, STORED)
+    assert marks.way_back(state, lambda desired: True) == Reading(None)
+
+
+def test_what_was_proven_last_is_kept_and_what_was_proven_before_with_another_lock(state: State) -> None:
+    proven_for(state, WANTED)
+    proven_for(state, another_lock())
+    last, before = (reading.value for reading in state.proven())
+    assert last is not None
+    assert last.desired.digest == another_lock().digest
+    assert before is not None
+    assert marks.portable(before) == marks.portable(STORED)
+    back = marks.way_back(state, lambda desired: desired.digest != another_lock().digest).value
+    assert back is not None
+    assert back.desired.digest == WANTED.digest
+
+
+def test_another_variable_with_the_same_lock_does_not_push_the_lock_before_out(state: State) -> None:
+    proven_for(state, another_lock())
+    proven_for(state, WANTED)
+    other_variables = dataclasses.replace(WANTED, digest="sha256:" + "d" * 64)
+    proven_for(state, other_variables)
+    last, before = (reading.value for reading in state.proven())
+    assert last is not None
+    assert last.desired.digest == other_variables.digest
+    assert before is not None
+    assert before.desired.lock["id"] == another_lock().lock["id"]
+
+
+def test_a_run_that_ended_before_its_mark_has_proven_nothing(golden: State) -> None:
+    marks.revoke(golden, RUN, "a run is changing the node")
+    marks.prepare(golden, RUN, Stored(another_lock(), 1))
+    with pytest.raises(MarkRefused):
+        marks.golden(golden, RUN, another_lock(), judged(BROKEN, another_lock()), BROKEN)
+    back = marks.way_back(golden, lambda desired: True).value
+    assert back is not None
+    assert back.desired.digest == WANTED.digest
+
+
+def test_a_mark_that_stays_writes_again_what_was_lost_of_it(golden: State) -> None:
+    pathlib.Path(golden.path("proven.json")).unlink()
+    marks.golden(golden, OTHER_RUN, WANTED, GOOD, NODE)
+    assert marks.way_back(golden, lambda desired: True).known
+
+
+def test_a_kept_state_that_cannot_be_understood_is_unknown_and_not_absent(golden: State) -> None:
+    pathlib.Path(golden.path("proven.json")).write_text("{}")
+    found = marks.way_back(golden, lambda desired: True)
+    assert not found.known
+    assert "proven.json cannot be understood" in str(found.error)

@@ -57,7 +57,7 @@ def test_a_role_has_no_default_without_a_spec(role):
 
 def test_consent_is_off_and_does_not_count():
     consents = [(name, option) for _role, name, option in (param.values for param in OPTIONS) if "_allow_" in name]
-    assert len(consents) == 7
+    assert len(consents) == 8
     for name, option in consents:
         assert not option["default"]
         assert not affects_node(name)
