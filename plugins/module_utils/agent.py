@@ -87,7 +87,7 @@ def verify(state: State, host: Host, at_boot: bool) -> t.Tuple[bool, str]:
         desired, expected_gpus = stored.value.desired, stored.value.expected_gpus
         if at_boot:
             _wait_for_docker(host)
-        evidence = look(host, desired, "full", float(setting(desired, "golden_look_timeout")))
+        evidence = look(host, desired, "full", float(setting(desired, "golden_look_timeout")), short=True)
         verdict = judge(desired, evidence, expected_gpus)
         golden, said = _settle(state, stored.value, verdict, evidence)
         state.put_last(_last(verdict, golden, said))

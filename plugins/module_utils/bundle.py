@@ -21,6 +21,8 @@ import typing as t
 from .model import to_plain
 from .openpgp import fingerprints, normalise
 from .parse.text import without_users
+from .problem import MISSING as MISSING
+from .problem import Problem as Problem
 
 #: Platforms that the collection is meant for, without the architecture.
 PLATFORMS = (
@@ -38,28 +40,6 @@ PLATFORMS = (
 )
 ARCHITECTURES = ("x86_64", "aarch64")
 PLATFORM_KEYS = tuple("%s-%s" % (platform, arch) for platform in PLATFORMS for arch in ARCHITECTURES)
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return ""
-
-
-MISSING = _Missing()
-
-
-@dataclasses.dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong. ``message`` continues the sentence that path and value begin; ``fix`` is what to do."""
-
-    path: str
-    value: t.Any
-    message: str
-    fix: str
-
-    def __str__(self) -> str:
-        subject = self.path if self.value is MISSING else "%s: %s" % (self.path, _shown(self.value))
-        return "%s %s. %s%s" % (subject, self.message, self.fix, "" if self.fix.endswith("?") else ".")
 
 
 class BundleError(ValueError):
@@ -565,11 +545,6 @@ class _AsWritten:
 
 def _written(value: t.Any) -> str:
     return str(getattr(value, "as_written", value))
-
-
-def _shown(value: t.Any) -> str:
-    text = without_users(repr(value))
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def _kind(value: t.Any) -> str:

@@ -14,10 +14,13 @@ import dataclasses
 import datetime
 import typing as t
 
-from .bundle import PlatformBundle, Problem
 from .generations import LONG_TERM
 from .node_sources import cuda_release, cuda_release_of
+from .problem import Problem
 from .version import version_numbers
+
+if t.TYPE_CHECKING:
+    from .bundle import PlatformBundle
 
 Numbers = t.Tuple[int, ...]
 

@@ -12,7 +12,7 @@ import copy
 import typing as t
 
 from . import compat, trees
-from .bundle import MISSING, Problem
+from .problem import MISSING, Problem
 from .toml_scan import TomlError
 from .toml_text import check_settings
 from .version import version_numbers

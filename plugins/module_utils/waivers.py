@@ -16,9 +16,9 @@ import difflib
 import re
 import typing as t
 
-from .bundle import MISSING, Problem
 from .checks.registry import CHECKS
 from .model import Desired, Evidence, Finding
+from .problem import MISSING, Problem
 
 VARIABLE = "golden_waivers"
 

@@ -162,6 +162,11 @@ mark:
       sample: ""
 """
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import zip_once
+
+zip_once.install()  # before all others
+# isort: split
+
 import json
 import os
 import typing as t

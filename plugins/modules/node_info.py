@@ -359,6 +359,11 @@ capture:
       type: dict
 """
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import zip_once
+
+zip_once.install()  # before all others
+# isort: split
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain

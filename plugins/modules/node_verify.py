@@ -323,22 +323,19 @@ evidence:
   type: dict
 """
 
+from ansible_collections.goldennode.gpu.plugins.module_utils import zip_once
+
+zip_once.install()  # before all others
+# isort: split
+
 import dataclasses
 import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import inferred, inferred_verdict, masking
-from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
-from ansible_collections.goldennode.gpu.plugins.module_utils import verdict as judge
-from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
-from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import injections
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desired, Evidence, Finding, Verdict, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Recorder
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Host, LocalHost
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import choose, look
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
@@ -381,16 +378,19 @@ def main() -> None:
     except ValueError as error:
         module.fail_json(msg="desired is not what the action goldennode.gpu.desired returns: %s" % error)
 
-    recorder = Recorder(LocalHost()) if given["capture"] else None
+    recorder = _recorder() if given["capture"] else None
     host = recorder or LocalHost()
     platform, desired = choose(host, wanted)
     by_itself = desired is None and given["infer"]
-    ahead = inferred.to_look(platform.value.key if platform.value else "", given["image"]) if by_itself else desired
-    evidence = look(host, ahead, given["scope"], float(given["timeout"]), given["single_gpus"])
+    ahead = _to_look(platform.value.key if platform.value else "", given["image"]) if by_itself else desired
+    whole = recorder is not None or given["evidence"] == "always"  # it may be compared with another node's
+    seconds = float(given["timeout"])
+    evidence = look(host, ahead, given["scope"], seconds, given["single_gpus"], meanwhile=_judges, short=not whole)
     verdict, refusals = _judge(desired, evidence, given)
     if desired is not None and verdict.golden and given["scope"] == "full" and given["daemon_reload"] != "never":
         evidence = _reloaded(host, desired, evidence, given["daemon_reload"] == "always")
         verdict, refusals = _judge(desired, evidence, given)
+    marks = _judges()[0]
     state = marks.State()
     mark = state.mark()
     objection = "it is not known what the node is wanted to be"
@@ -410,14 +410,39 @@ def main() -> None:
         "inferred": by_itself,
     }
     if recorder:
+        from ansible_collections.goldennode.gpu.plugins.module_utils import masking
+
         result["capture"] = masking.mask(_taken_along(recorder, desired, given, objection), given["mask_uuids"])
     if given["evidence"] == "always" or (given["evidence"] == "when_not_golden" and not result["golden"]):
         result["evidence"] = to_plain(evidence)
     module.exit_json(changed=False, **result)
 
 
+# Loaded where it is needed: a node has no compiled code of ours, and compiling what judges takes as long as a container
+# does to start. A golden node needs no masks and nothing that is inferred.
+
+
+def _judges() -> t.Tuple[t.Any, t.Any]:
+    """The mark and the verdict with all checks. The look calls it when its commands run."""
+    from ansible_collections.goldennode.gpu.plugins.module_utils import mark, verdict
+
+    return mark, verdict
+
+
+def _recorder() -> t.Any:
+    from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Recorder
+
+    return Recorder(LocalHost())
+
+
+def _to_look(platform: str, image: str) -> Desired:
+    from ansible_collections.goldennode.gpu.plugins.module_utils import inferred
+
+    return inferred.to_look(platform, image)
+
+
 def _taken_along(
-    recorder: Recorder, desired: t.Optional[Desired], given: t.Mapping[str, t.Any], objection: str
+    recorder: t.Any, desired: t.Optional[Desired], given: t.Mapping[str, t.Any], objection: str
 ) -> t.Dict[str, t.Any]:
     """The capture with what the node was judged against."""
     asked = {name: given[name] for name in ("name", "expected_gpus", "image", "scope", "single_gpus")}
@@ -427,6 +452,10 @@ def _taken_along(
 
 def _reloaded(host: Host, desired: Desired, evidence: Evidence, allowed: bool) -> Evidence:
     """With what a container may open before and after systemctl daemon-reload."""
+    from ansible_collections.goldennode.gpu.plugins.module_utils.checks.wanted import injections
+    from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
+    from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
+
     ways, why = injections(desired), None if allowed else reload.would_disturb(evidence.running_containers)
     if why is None:
         how = manner(desired, evidence.device_nodes)
@@ -440,11 +469,16 @@ def _judge(
 ) -> t.Tuple[Verdict, t.Tuple[Finding, ...]]:
     gpus = given["expected_gpus"]
     if desired is None and given["infer"]:
+        from ansible_collections.goldennode.gpu.plugins.module_utils import inferred_verdict
+
         return inferred_verdict.judge(evidence, gpus, given["image"]), ()
+    judge = _judges()[1]
     platform = evidence.platform.value.key if evidence.platform.value else ""
     refusals = judge.refusals(desired, evidence, gpus, given["bundles"].get(platform))
     if desired is not None:
         return judge.run(desired, evidence, gpus), refusals
+    from ansible_collections.goldennode.gpu.plugins.module_utils.checks.packages import platform_unknown
+
     verdict = judge.without_desired(evidence, gpus, platform_unknown(evidence.platform.value, given["bundles"]))
     unsupported = tuple(f for f in verdict.findings if f.id == "packages.platform" and f.repair == "manual")
     return verdict, refusals + unsupported

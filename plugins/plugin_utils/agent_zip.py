@@ -22,7 +22,16 @@ from ansible_collections.goldennode.gpu.plugins.plugin_utils import whole_file
 
 MODULE_UTILS = pathlib.Path(__file__).resolve().parent.parent / "module_utils"
 
-_MAIN = b"import sys\n\nfrom goldennode.agent import main\n\nsys.exit(main())\n"
+_MAIN = b"""import sys
+
+from goldennode import zip_once
+
+zip_once.install()
+
+from goldennode.agent import main
+
+sys.exit(main())
+"""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

@@ -13,10 +13,10 @@ import re
 import typing as t
 
 from .. import daemon_in_force, docker_record
-from ..bundle import MISSING
 from ..daemon_keys import Fault, faults
 from ..model import Desired, Evidence, Finding
 from ..parse.text import is_secret, without_secrets
+from ..problem import MISSING
 from ..trees import Path, at, differing, merged, obstacles
 from . import daemon_refusals, start_errors, which_daemon
 from .outcome import all_passed, failed, passed, skipped, unknown

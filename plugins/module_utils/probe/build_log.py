@@ -8,7 +8,6 @@ from __future__ import annotations
 import typing as t
 
 from ..model import BuildFailure, Desired, DkmsModule, Reading
-from ..parse import build_failure
 from .host import Host
 
 FOLDER = "/var/lib/dkms"
@@ -29,6 +28,8 @@ def failure(host: Host, dkms: Reading[t.Tuple[DkmsModule, ...]], desired: t.Opti
         if not log.known:
             return Reading.unknown(log.error or "")
         if log.value is not None:
+            from ..parse import build_failure  # only where a build stopped: its patterns are many
+
             running = host.read("/proc/version").value or ""
             return Reading(build_failure.parse(log.value, path, running))
     return Reading(None)

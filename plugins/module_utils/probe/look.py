@@ -14,7 +14,7 @@ import datetime
 import typing as t
 
 from .. import docker_record
-from ..model import Boot, Desired, Evidence, ModuleOnDisk, Platform, Reading
+from ..model import Boot, Desired, DkmsModule, Evidence, ModuleOnDisk, Platform, Reading
 from . import (
     boot_default,
     build_log,
@@ -51,6 +51,8 @@ SCOPES = ("full", "host", "fact")
 
 DEFAULT_SECONDS = 60.0
 
+DKMS_NOT_ASKED = "not asked: the driver that is wanted is built and loaded"
+
 Job = t.Callable[[], t.Any]
 
 
@@ -66,11 +68,15 @@ def look(
     scope: str = "full",
     budget_seconds: float = DEFAULT_SECONDS,
     single_gpus: bool = False,
+    meanwhile: t.Optional[t.Callable[[], t.Any]] = None,
+    short: bool = False,
 ) -> Evidence:
     """Read what ``scope`` names. What was not reached in time is unknown, with that reason.
 
     :arg single_gpus: whether containers ask for single GPUs too, and the frameworks of the image are imported, where
         ``scope`` has containers at all
+    :arg meanwhile: called once the commands run, before they are waited for
+    :arg short: whether DKMS is only asked where it could explain something
     """
     if scope not in SCOPES:
         raise ValueError("scope %r is none of %s" % (scope, ", ".join(SCOPES)))
@@ -80,9 +86,14 @@ def look(
     read.update({name: job() for name, job in _first(limited).items()})
     slow = _slow(limited, desired, scope, read)
     # A thread for each: they wait for other processes, and cost no processor.
-    with concurrent.futures.ThreadPoolExecutor(len(slow)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(slow) + 1) as pool:
         running = {name: pool.submit(job) for name, job in slow.items()}
+        if scope != "fact":
+            modules = [running[name] for name in ("module_on_disk", "module_to_boot") if name in running]
+            running["dkms"] = pool.submit(_dkms, limited, desired, modules if short else None)
         read.update({name: job() for name, job in _files(limited, desired, scope, read).items()})
+        if meanwhile is not None:
+            meanwhile()
         read.update({name: future.result() for name, future in running.items()})
     if "module_on_disk" in read:
         read.setdefault("module_to_boot", read["module_on_disk"])
@@ -185,7 +196,6 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
         jobs["kernel_log"] = lambda: kernel_log.kernel_log(host)
         jobs["libraries"] = lambda: driver.libraries(host)
         jobs["module_on_disk"] = lambda: _module_on_disk(host, boot)
-        jobs["dkms"] = lambda: kernel.dkms(host)
         jobs["secure_boot"] = lambda: secure_boot.secure_boot(host, read["platform"])
         jobs["fabric_mismatch"] = lambda: services.fabric_mismatch(host, read["pci"])
         release = _release_to_boot(desired)
@@ -195,6 +205,18 @@ def _slow(host: Budget, desired: t.Optional[Desired], scope: str, read: t.Mappin
     jobs["packages"] = lambda: packages.packages(host, desired)
     jobs["initramfs"] = lambda: initramfs.initramfs(host, read=scope != "fact")
     return jobs
+
+
+def _dkms(
+    host: Host, desired: t.Optional[Desired], modules: t.Optional[t.Sequence[concurrent.futures.Future[t.Any]]]
+) -> Reading[t.Tuple[DkmsModule, ...]]:
+    """What DKMS says. Where the driver and all ``modules`` are as wanted, half a second of shell tells no more."""
+    version = (desired.lock.get("driver") or {}).get("version") if desired else None
+    if version and modules is not None:
+        there = [kernel.driver(host).value, *(module.result().value for module in modules)]
+        if all(one is not None and one.version == version for one in there):
+            return Reading.unknown(DKMS_NOT_ASKED)
+    return kernel.dkms(host)
 
 
 def _module_on_disk(host: Host, boot: Reading[Boot]) -> Reading[ModuleOnDisk]:

@@ -15,6 +15,7 @@ import ctypes
 import json
 import sys
 import typing as t
+import zipimport
 
 #: Codes of NVML's: an argument that is not understood, no such device here, no such function in this library, a
 #: structure of another version.
@@ -33,7 +34,15 @@ def text(value: t.Any) -> t.Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
+class Once(zipimport.zipimporter):
+    """Tells pynvml's file by its name. zipimport compiles all of it for that, and once more to run it."""
+
+    def get_filename(self, fullname: str) -> str:
+        return "%s/%s.py" % (self.archive, fullname)
+
+
 def main(path: str) -> None:
+    sys.path_hooks.insert(0, Once)
     sys.path.insert(0, path)
     try:
         import pynvml as nvml  # type: ignore[import-untyped,unused-ignore]

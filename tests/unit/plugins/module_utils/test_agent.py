@@ -43,7 +43,10 @@ class Node:
         marks.prepare(self.state, "run 1", Stored(WANTED, 1))
         marks.golden(self.state, "run 1", WANTED, verdict.run(WANTED, NODE, 1), NODE)
 
-    def look(self, _host: t.Any, _desired: t.Any = None, scope: str = "full", seconds: float = 60.0) -> Evidence:
+    def look(
+        self, _host: t.Any, _desired: t.Any = None, scope: str = "full", seconds: float = 60.0, short: bool = False
+    ) -> Evidence:
+        assert short is (scope == "full")
         self.looks.append((scope, seconds))
         return self.evidence if scope == "full" else healthy.cheap(self.evidence)
 

@@ -27,6 +27,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     RunningContainer,
     to_plain,
 )
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe import reload
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.container import manner
 from ansible_collections.goldennode.gpu.plugins.module_utils.summary import table
 from ansible_collections.goldennode.gpu.plugins.modules import node_verify
@@ -47,8 +48,19 @@ class Node:
         self.asked: t.List[t.Any] = []
         self._capsys = capsys
 
-    def look(self, _host: t.Any, desired: t.Any, scope: str, seconds: float, single_gpus: bool) -> Evidence:
+    def look(
+        self,
+        _host: t.Any,
+        desired: t.Any,
+        scope: str,
+        seconds: float,
+        single_gpus: bool,
+        meanwhile: t.Callable[[], t.Any],
+        short: bool,
+    ) -> Evidence:
+        self.short = short
         self.asked.append((desired, scope, seconds, single_gpus))
+        meanwhile()
         return self.evidence if scope == "full" else healthy.cheap(self.evidence)
 
     def choose(self, _host: t.Any, wanted: t.Mapping[str, t.Any]) -> t.Tuple[t.Any, t.Any]:
@@ -71,7 +83,7 @@ def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     found = Node(tmp_path, capsys)
     monkeypatch.setattr(node_verify, "look", found.look)
     monkeypatch.setattr(node_verify, "choose", found.choose)
-    monkeypatch.setattr(node_verify.marks, "State", lambda: found.state)
+    monkeypatch.setattr(marks, "State", lambda: found.state)
     monkeypatch.setattr(node_verify.os, "geteuid", lambda: 0)
     return found
 
@@ -290,6 +302,17 @@ def test_a_table_of_what_is_not_known_says_so() -> None:
     assert table(Evidence(pci=Reading(())))["gpus"] == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "short"),
+    [({}, True), ({"evidence": "when_not_golden"}, True), ({"evidence": "always"}, False), ({"capture": True}, False)],
+)
+def test_what_may_be_compared_with_another_node_is_read_whole(
+    node: Node, arguments: t.Dict[str, t.Any], short: bool
+) -> None:
+    node.verify(**arguments)
+    assert node.short is short
+
+
 # --- with a reload ---------------------------------------------------------------------------------------------------
 
 
@@ -305,7 +328,7 @@ def reloads(node: Node, monkeypatch: pytest.MonkeyPatch) -> t.List[t.Sequence[st
         kept = Reading(DeviceAnswers(("/dev/nvidia0",), ()))
         return {way: Reading(ReloadLook(way, before=kept, after=kept)) for way in ways}
 
-    monkeypatch.setattr(node_verify.reload, "looks", looks)
+    monkeypatch.setattr(reload, "looks", looks)
     return made
 
 

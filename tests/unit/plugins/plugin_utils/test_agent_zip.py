@@ -20,13 +20,14 @@ from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """An nvidia-ml-py that is installed, and a module_utils of two files."""
+    """An nvidia-ml-py that is installed, and a module_utils of three files."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "pynvml.py").write_text("VERSION = 1\n")
     tree = tmp_path / "module_utils"
     (tree / "checks").mkdir(parents=True)
     (tree / "__init__.py").touch()
     (tree / "checks" / "__init__.py").touch()
+    (tree / "zip_once.py").write_bytes((agent_zip.MODULE_UTILS / "zip_once.py").read_bytes())
     (tree / "agent.py").write_text(
         "import sys\n\n\ndef main():\n    import pynvml\n    print(pynvml.VERSION, sys.argv[1:])\n    return 3\n"
     )
@@ -69,6 +70,7 @@ def test_nothing_in_it_depends_on_time_user_or_zlib(package):
         "goldennode/__init__.py",
         "goldennode/agent.py",
         "goldennode/checks/__init__.py",
+        "goldennode/zip_once.py",
         "pynvml.py",
     ]
     assert {member.compress_type for member in members} == {zipfile.ZIP_STORED}

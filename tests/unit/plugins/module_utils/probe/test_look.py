@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import threading
 
 import pytest
 
@@ -321,6 +322,62 @@ def test_no_container_is_started_that_would_create_a_missing_node(gone):
     for reading in evidence.containers.values():
         assert reading.error.startswith("no container was started: ")
     assert "/dev/" + gone not in [device.path for device in evidence.device_nodes.value]
+
+
+def test_what_is_done_meanwhile_is_done_while_the_commands_run():
+    done, waited = threading.Event(), []
+
+    class Waiting(nodes.Node):
+        def run(self, argv, *arguments, **named):
+            waited.append(done.wait(10))
+            return super().run(argv, *arguments, **named)
+
+    evidence = look(Waiting(), nodes.desired(), meanwhile=done.set)
+    assert waited
+    assert all(waited), "the commands were waited for before it"
+    assert evidence == look(nodes.Node(), nodes.desired())
+
+
+def wanted_driver(version="580.159.03"):
+    return nodes.desired(driver={"version": version, "build": "dkms", "packages": {"libcuda1": version + "-1"}})
+
+
+def test_a_short_look_does_not_ask_dkms_of_a_driver_that_is_as_wanted():
+    node = nodes.Node()
+    evidence = look(node, wanted_driver(), short=True)
+    assert evidence.dkms.error == "not asked: the driver that is wanted is built and loaded"
+    assert "dkms" not in node.programs()
+    whole = look(nodes.Node(), wanted_driver())
+    assert dataclasses.replace(evidence, dkms=whole.dkms, build_failure=whole.build_failure) == whole
+
+
+def without_module(node):
+    node.answer(["modinfo"], rc=1, stdout="", stderr=NO_MODULE)
+    node.capture["commands"].append(show_depends(KERNEL))
+
+
+def without_driver(node):
+    node.capture["files"]["/proc/driver/nvidia/version"] = node.capture["files"]["/sys/module/nvidia/version"] = None
+    node.capture["stats"]["/sys/module/nvidia"] = None
+
+
+@pytest.mark.parametrize(
+    ("break_it", "wanted"),
+    [
+        (without_module, wanted_driver()),
+        (without_driver, wanted_driver()),
+        (lambda node: node.answer(["modinfo"], rc=None, error="modinfo gave no answer"), wanted_driver()),
+        (lambda node: None, wanted_driver("580.1.1")),
+        (lambda node: None, nodes.desired()),  # whose lock names no version
+        (lambda node: None, None),
+    ],
+)
+def test_a_short_look_asks_dkms_where_it_could_explain_something(break_it, wanted):
+    node = nodes.Node()
+    break_it(node)
+    evidence = look(nodes.Node(node.capture), wanted, short=True)
+    assert {(one.name, one.state) for one in evidence.dkms.value} == {("nvidia", "installed")}
+    assert evidence == look(nodes.Node(node.capture), wanted)
 
 
 def test_the_cheap_look_runs_nothing_but_the_package_list():
