@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import pathlib
 import secrets
 import socket
 import typing as t
@@ -17,13 +18,26 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.goldennode.gpu.plugins.module_utils import compat, rollout_settings, source_keys, waivers
+from ansible_collections.goldennode.gpu.plugins.module_utils import (
+    compat,
+    lock_changes,
+    rollout_settings,
+    source_keys,
+    waivers,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils import desired as rendering
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock as locks
 from ansible_collections.goldennode.gpu.plugins.module_utils.bundle import MISSING, Bundle, BundleError, Problem
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.plain import desired_from_plain
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip, bundle_file, role_variables, yaml_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import (
+    agent_zip,
+    bundle_file,
+    lock_file,
+    role_variables,
+    terminal_locks,
+    yaml_file,
+)
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 #: One for each ansible-playbook: the strategy loads this file before it forks, so all hosts of a run share it.
@@ -62,7 +76,8 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(told(look.problems))
         result.update(prepared, changed=False, run=RUN)
         if lock and arguments["write"] and not self._task.check_mode:
-            result["changed"] = look.write(lock)
+            result["changed"] = look.write(lock, self._display)
+            result["warnings"] = list(dict.fromkeys(look.warnings))
         return result
 
     def _reader(self, task_vars: t.Dict[str, t.Any]) -> t.Callable[[str], t.Any]:
@@ -151,15 +166,34 @@ class _Preparation:
             "warnings": [],
         }
 
-    def write(self, lock: t.Dict[str, t.Any]) -> bool:
-        """Put a lock beside the bundle that was prepared; whether that changed the file."""
+    def write(self, lock: t.Dict[str, t.Any], display: t.Any) -> bool:
+        """Put a lock beside the bundle that was prepared; whether that changed the file.
+
+        What it changes is shown where it takes the place of another: a lock is reviewed.
+        """
         path = bundle_file.lock_path(self._path, lock["platform"])
+        before = self._replaced(path, lock["platform"])
         try:
-            return bundle_file.write_lock(path, lock)
+            changed = bundle_file.write_lock(path, lock)
         except OSError as error:
             fix = "Make the bundle's directory writable, or run ansible-playbook goldennode.gpu.lock where it is"
             problem = Problem(str(path), MISSING, "cannot be written: %s" % error.strerror, fix)
             raise AnsibleActionFail(told([problem])) from error
+        if changed and before:
+            found = lock_changes.changes(before, lock)
+            terminal_locks.show(before, lock, found, display, lock_file.remarks(before, "The lock before"))
+        return changed
+
+    def _replaced(self, path: pathlib.Path, platform: str) -> t.Optional[lock_file.Lock]:
+        """The lock that is about to be replaced; None where there is none to compare with."""
+        if not path.exists():
+            return None
+        try:
+            found = lock_file.read(path)
+        except lock_file.LockFileError as error:
+            self.warnings.append("What the new lock changes is not said, since the file that it replaces %s" % error)
+            return None
+        return found if found["platform"] == platform else None
 
     def _bundle(self, name: t.Optional[str], task_vars: t.Mapping[str, t.Any]) -> t.Optional[Bundle]:
         if name is None:

@@ -33,6 +33,7 @@ NOT_PURE = (
     "gpu_users.py",
     "initramfs.py",
     "kept_packages.py",
+    "lock_available.py",
     "mapped_nodes.py",
     "mark.py",
     "package_apt.py",

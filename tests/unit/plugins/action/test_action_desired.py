@@ -459,3 +459,35 @@ def test_a_kept_state_that_cannot_be_understood_is_said_and_nothing_is_changed(p
     assert refused(pool, {"stored": {"desired": {"digest": "x"}, "expected_gpus": 8}}).startswith(
         "stored cannot be understood: desired: "
     )
+
+
+# --- a lock that takes the place of another -----------------------------------------------------------------------
+
+
+def written(pool, lock, **more):
+    display = actions.Display()
+    arguments = {"lock": lock, "write": True, "ignore_locks": True}
+    found = actions.run(action.ActionModule, arguments, variables(pool, **more), display=display)
+    return found, "".join(display.shown)
+
+
+def test_what_a_lock_changes_is_shown_where_it_replaces_another(pool):
+    assert written(pool, lock_for(pool))[1] == "", "there was none before"
+    assert written(pool, lock_for(pool))[1] == "", "it is the same"
+    change_bundle(pool, image={"cuda_check": "optional"})
+    found, text = written(pool, lock_for(pool))
+    assert found["changed"] is True
+    assert "debian-13-x86_64: pool-2026.11 (sha256:" in text
+    assert "Weaker: a node may be golden, and CUDA in the container not be proven." in text
+
+
+def test_a_file_that_was_no_lock_is_replaced_and_said(pool):
+    path = bundle_file.lock_path(pool / "pool.yml", PLATFORM)
+    path.write_text("{}")
+    found, text = written(pool, lock_for(pool))
+    assert (found["changed"], text) == (True, "")
+    assert found["warnings"][-1].startswith(
+        "What the new lock changes is not said, since the file that it replaces %s is no lock: it has schema null"
+        % path
+    )
+    assert json.loads(path.read_text()) == lock_for(pool)
