@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import json
 import os
@@ -17,7 +16,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import drift_text
 from ansible_collections.goldennode.gpu.plugins.module_utils.drift_text import Case
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import SCHEMA
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import SCHEMA, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.version import VERSION
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import drifts, terminal, whole_file
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
@@ -67,7 +66,7 @@ def _case(host: str, variables: Plain, lost: bool) -> Case:
 
 def _plain(case: Case) -> t.Dict[str, t.Any]:
     """For machines."""
-    found = dataclasses.asdict(case)
+    found = to_plain(case)
     found.pop("node")
     return {"drifted": any(row["status"] == "drifted" for row in case.rows), "well": case.well, **found}
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The table of what has drifted, for people: what, was, is and since when, with what to do below. Pure.
 
-Plain ASCII. Where a row is wider than the terminal its cells stand below it, since a path in two pieces cannot be copied.
+Plain ASCII. Where a row is wider than the terminal its cells stand below it: a path in two pieces cannot be copied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CELL = 40
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One node. ``note`` and ``fix``: why there are no rows, or what stands above them; ``waits``: for what it waits."""
+    """One node. ``note`` and ``fix`` say why there are no rows, or stand above them; ``waits``: for what it waits."""
 
     node: str
     word: str
@@ -82,17 +82,21 @@ def total(cases: t.Sequence[Case], paint: Paint) -> str:
     drifted = [case for case in cases if any(row["status"] == "drifted" for row in case.rows)]
     count = sum(row["status"] == "drifted" for case in drifted for row in case.rows)
     unknown = [case for case in cases if not case.well and case not in drifted]
-    said = "%d of %d nodes have drifted, in %d things." % (len(drifted), len(cases), count)
+    nodes = "%d node%s" % (len(cases), _s(len(cases)))
+    said = "%d of %s have drifted, in %d thing%s." % (len(drifted), nodes, count, _s(count))
     if not drifted:
-        said = (
-            "None of %d nodes has drifted." % len(cases) if not unknown else "0 of %d nodes have drifted." % len(cases)
-        )
+        said = "0 of %s have drifted." % nodes if unknown else "None of %s has drifted." % nodes
     said += " Of %d it is not known: %s." % (len(unknown), _some([case.node for case in unknown])) if unknown else ""
     waiting = [case.node for case in cases if case.waits]
     text = paint(one_line(said), "good" if all(case.well for case in cases) else "bad")
     if waiting:
-        text += "\n%s" % one_line("%d wait for what the bundle says now: %s." % (len(waiting), _some(waiting)))
+        waits = "waits" if len(waiting) == 1 else "wait"
+        text += "\n%s" % one_line("%d %s for what the bundle says now: %s." % (len(waiting), waits, _some(waiting)))
     return text
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _some(names: t.Sequence[str]) -> str:

@@ -60,7 +60,11 @@ def case(
         return Case(node, UNFINISHED, note=note, fix=_SITE, **found)
     if any(row["status"] == "drifted" for row in rows):
         return Case(node, DRIFTED, **found)
-    return Case(node, NOT_KNOWN if rows else NONE, **found)
+    if rows:
+        return Case(node, NOT_KNOWN, **found)
+    # What the agent suspended it for may be no drift; then the node is not golden all the same.
+    note = "Its mark is %s" % look["mark_objection"] if mark["state"] == "suspended" else ""
+    return Case(node, NONE, note=note, **found)
 
 
 def waits(stored: Plain, bundle: Plain) -> str:
