@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The table of what has drifted, for people: what, was, is and since when, with what to do below. Pure.
 
-Plain ASCII. Where a row is wider than the terminal its cells stand below it: a path in two pieces cannot be copied.
+Plain ASCII. What has no room in its cell stands below the row whole: a path in two pieces cannot be copied.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ NONE, DRIFTED, NOT_KNOWN, UNFINISHED = "no drift", "drifted", "not known", "not 
 
 _GAP, _INDENT = "  ", "    "
 _HEADS = ("NODE", "WHAT", "WAS", "IS", "SINCE")
-#: A longer cell stands below its row whole.
-_CELL = 40
+#: What is longer than the widest column of WHAT has a line to itself; below the least width of WAS and IS there is no
+#: table, and each row is told in words.
+_WHAT, _LEAST = 36, 16
+
+#: So many things are named in an error; all stand in the table.
+_SAID = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,25 +53,37 @@ class Case:
     @property
     def message(self) -> str:
         """In one line, for an error."""
-        differ = "; ".join("%s: %s, was %s" % (_name(row), row["is"], row["was"] or "known") for row in self.rows)
-        return one_line("%s: %s. %s" % (self.node, self.word, " ".join(filter(None, (self.note, differ))))).rstrip()
+        said = [_in_words(row) for row in self.rows[:_SAID]]
+        said += ["and %d more" % (len(self.rows) - _SAID)] if len(self.rows) > _SAID else []
+        words = " ".join(filter(None, (_sentences(self.note), "; ".join(said))))
+        return one_line("%s: %s. %s" % (self.node, self.word, words)).rstrip()
 
 
 def render(cases: t.Sequence[Case], width: int, paint: Paint) -> str:
-    table = [_HEADS, *(cells for case in cases for cells in _cells(case))]
-    widths = [max(len(line[column]) for line in table) for column in range(len(_HEADS))]
-    wide = sum(widths) + len(_GAP) * (len(widths) - 1) <= width
-    if not wide:
-        widths = [max(len(case.node) for case in cases), 0, 0, 0, 0] if cases else widths
-    heads = _HEADS if wide else _HEADS[:2]
-    lines = [_line(heads, widths), _line(["-" * max(len(h), w) for h, w in zip(heads, widths)], widths)]
+    widths = _widths(cases, width)
+    heads = _HEADS[: len(widths)]
+    lines = [_line(heads, widths), _line(["-" * size for size in widths], widths)]
     for case in cases:
-        lines += _node(case, widths, wide, width, paint)
+        lines += _node(case, widths, width, paint)
     return "\n".join([*lines, "", total(cases, paint)])
 
 
+def _widths(cases: t.Sequence[Case], width: int) -> t.List[int]:
+    """Of the columns; of the first two alone where there is no room for more."""
+    table = [_HEADS, *(cells for case in cases for cells in _cells(case))]
+    node, what, was, now, moment = (max(len(line[column]) for line in table) for column in range(len(_HEADS)))
+    what = min(what, _WHAT)
+    room = width - node - what - moment - len(_GAP) * (len(_HEADS) - 1)
+    if room >= was + now:
+        return [node, what, was, now, moment]
+    if room < 2 * _LEAST:
+        return [node, what]
+    was = min(was, max(room // 2, room - now))
+    return [node, what, was, min(now, room - was), moment]
+
+
 def since(row: Plain) -> str:
-    """``after 2026-12-01 09:30Z``; what tells it stands below the row."""
+    """``after 2026-12-01 09:30Z``; what tells it stands below the row where it is one thing of many."""
     told = row["since"]
     if row["status"] == "unknown":
         return ""
@@ -103,15 +119,15 @@ def _some(names: t.Sequence[str]) -> str:
     return ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
 
 
-def _node(case: Case, widths: t.Sequence[int], wide: bool, width: int, paint: Paint) -> t.List[str]:
+def _node(case: Case, widths: t.Sequence[int], width: int, paint: Paint) -> t.List[str]:
     lines: t.List[str] = []
     if case.note or not case.rows:
         head = _line((one_line(case.node), case.word), widths)
         lines.append(head[: -len(case.word)] + paint(case.word, "good" if case.well else "bad"))
         lines += _below(_sentences(case.note, case.fix), width)
-    for row, cells in zip(case.rows, _row_cells(case)):
-        lines.append(_line(cells if wide else cells[:2], widths))
-        lines += _below(_explained(row, wide), width)
+    for row, cells in zip(case.rows, _cells(case)):
+        lines += _row(cells, widths)
+        lines += _below(_explained(row, cells, widths), width)
     for other in case.others:
         lines += _below("Not drift, and not golden for it: %s" % other, width)
     if case.waits:
@@ -120,31 +136,42 @@ def _node(case: Case, widths: t.Sequence[int], wide: bool, width: int, paint: Pa
 
 
 def _cells(case: Case) -> t.List[t.Tuple[str, ...]]:
-    return _row_cells(case) if case.rows else [(one_line(case.node), case.word, "", "", "")]
-
-
-def _row_cells(case: Case) -> t.List[t.Tuple[str, ...]]:
     return [
-        (one_line(case.node), _name(row), *(_cut(one_line(str(row[key]))) for key in ("was", "is")), since(row))
+        (one_line(case.node), _name(row), one_line(str(row["was"])), one_line(str(row["is"])), since(row))
         for row in case.rows
-    ]
+    ] or [(one_line(case.node), case.word, "", "", "")]
+
+
+def _in_words(row: Plain) -> str:
+    return "%s: %s%s" % (_name(row), row["is"], ", was %s" % row["was"] if row["was"] else "")
 
 
 def _name(row: Plain) -> str:
     return one_line(" ".join(filter(None, (row["what"], row["entity"]))))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _CELL else text[: _CELL - 3] + "..."
+def _row(cells: t.Sequence[str], widths: t.Sequence[int]) -> t.List[str]:
+    """One line, or two where the thing has a long name."""
+    shown = [*cells[:2], *(_cut(cell, size) for cell, size in zip(cells[2:], widths[2:]))]
+    if len(shown) == 2 or len(cells[1]) <= widths[1]:
+        return [_line(shown, widths)]
+    return [_line(shown[:2], widths), _line(["", "", *shown[2:]], widths)]
 
 
-def _explained(row: Plain, wide: bool) -> str:
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 3] + "..."
+
+
+def _explained(row: Plain, cells: t.Sequence[str], widths: t.Sequence[int]) -> str:
     """Which check says it, why and what to do; and in full what has no room in the table."""
-    parts = ["%s:" % row["id"], row["cause"] or ("It is not known." if row["status"] == "unknown" else "")]
-    if not wide or max(len(str(row["was"])), len(str(row["is"]))) > _CELL:
-        parts.append("Was: %s; is: %s%s." % (row["was"] or "-", row["is"], "" if wide else "; since: %s" % since(row)))
-    if row["since"]["told_by"]:
-        parts.append("Since when is told by %s." % row["since"]["told_by"])
+    unknown, narrow = row["status"] == "unknown", len(widths) == 2
+    parts = ["%s:" % row["id"], row["cause"] or ("It is not known." if unknown else "")]
+    if narrow or any(len(cell) > size for cell, size in zip(cells[2:], widths[2:])):
+        told = [("was", cells[2]), ("is", cells[3]), ("since", cells[4] if narrow else "")]
+        words = "; ".join("%s: %s" % (name, text) for name, text in told if text)
+        parts.append(words[:1].upper() + words[1:] + ".")
+    if row["since"]["how"] in ("at", "by"):  # the third is the same for all, and stands in the documentation
+        parts.append("Since when: told by %s." % row["since"]["told_by"])
     parts += [row["fix"], "It is %s." % row["waived"] if row["waived"] else ""]
     return " ".join(part for part in parts if part)
 

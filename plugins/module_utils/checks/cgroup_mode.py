@@ -33,7 +33,7 @@ def cgroup_mode(desired: Desired, evidence: Evidence, expected_gpus: t.Optional[
     if _differ(mark.get("cgroups"), now):
         problems.append(
             failed(
-                expected="control groups of version %s" % mark["cgroups"],
+                expected="version %s" % mark["cgroups"],
                 actual="version %s" % now,
                 cause="The node was proven with control groups of version %s, and was booted with version %s."
                 % (mark["cgroups"], now),

@@ -39,9 +39,7 @@ def test_a_table() -> None:
             "-----  -------------  ----  --------  -----------------------",
             "gpu01  <good>no drift</>",
             "gpu02  hold libcuda1  held  not held  after 2026-12-01 09:30Z",
-            "    packages.holds: Nothing keeps an upgrade from moving libcuda1. Since when is told by the last look "
-            "that found it",
-            "    whole. Run site.yml on this node.",
+            "    packages.holds: Nothing keeps an upgrade from moving libcuda1. Run site.yml on this node.",
             "",
             "<bad>1 of 2 nodes have drifted, in 1 thing.</>",
         ]
@@ -56,10 +54,27 @@ def test_where_it_is_too_narrow_the_cells_stand_below() -> None:
 
 
 def test_a_long_cell_is_cut_and_stands_below_whole() -> None:
-    long = "x" * 60
+    long = "x" * 90
     text = shown(Case("gpu02", "drifted", ({**HOLD, "is": long},)))
-    assert "x" * 37 + "...  after" in text
-    assert "is: %s." % long in " ".join(text.split())
+    assert "x...  after 2026-12-01 09:30Z\n" in text
+    assert max(len(line) for line in text.splitlines()) <= 120
+    assert "Was: held; is: %s." % long in " ".join(text.split())
+
+
+def test_a_long_name_has_a_line_to_itself() -> None:
+    path = "/etc/apt/sources.list.d/goldennode-of-somebody.sources"
+    text = shown(Case("gpu02", "drifted", (HOLD, {**HOLD, "what": "managed file", "entity": path})))
+    assert "gpu02  managed file %s\n" % path in text
+    assert "\n%sheld  not held  after 2026-12-01 09:30Z\n" % (" " * (len("gpu02") + 2 + 36 + 2)) in text
+
+
+def test_what_told_it_is_said_where_it_is_not_the_last_good_look() -> None:
+    told = {"how": "at", "at": "2026-12-01T09:30:00Z", "told_by": "the boot"}
+    text = shown(Case("gpu02", "drifted", ({**HOLD, "since": told},)))
+    assert "at 2026-12-01 09:30Z" in text
+    assert "Since when: told by the boot." in text
+    nothing = {"how": "", "at": "", "told_by": ""}
+    assert "not held  not known\n" in shown(Case("gpu02", "drifted", ({**HOLD, "since": nothing},)))
 
 
 def test_what_is_not_known_is_no_drift_and_not_well() -> None:
@@ -97,4 +112,7 @@ def test_names_of_nodes_cannot_move_the_cursor() -> None:
 
 def test_the_message_of_an_error() -> None:
     assert Case("gpu02", "drifted", (HOLD,)).message == "gpu02: drifted. hold libcuda1: not held, was held"
-    assert Case("gpu03", "unreachable", note="no route").message == "gpu03: unreachable. no route"
+    assert Case("gpu03", "unreachable", note="no route").message == "gpu03: unreachable. no route."
+    many = Case("gpu02", "drifted", (UNREAD, *[HOLD] * 4)).message
+    assert many.startswith("gpu02: drifted. hold: packages: dpkg-query ended with code 2; hold libcuda1: not held, was")
+    assert many.endswith("; and 2 more")
