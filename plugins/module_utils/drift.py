@@ -154,7 +154,7 @@ def _of_mark(desired: Desired, evidence: Evidence, known: Known, told: t.Collect
     pairs = [
         ("kernel", mark.get("kernel"), boot.kernel if boot else None),
         ("driver loaded", mark.get("driver"), driver.version if driver else None),
-        ("GPUs", " ".join(mark.get("gpus") or ()), _uuids(evidence)),
+        ("GPUs", _joined(mark.get("gpus")), _uuids(evidence)),
         ("wanted state", mark.get("desired_digest"), desired.digest),
     ]
     return [
@@ -171,8 +171,13 @@ def _of_mark(desired: Desired, evidence: Evidence, known: Known, told: t.Collect
             repair="roles",
         )
         for what, was, now in pairs
-        if was and now and was != now and what not in told
+        if was and now and str(was) != now and what not in told
     ]
+
+
+def _joined(gpus: t.Any) -> str:
+    """Of a mark that somebody may have edited."""
+    return " ".join(sorted(map(str, gpus))) if isinstance(gpus, (list, tuple)) else ""
 
 
 def _uuids(evidence: Evidence) -> t.Optional[str]:

@@ -182,6 +182,12 @@ def test_without_a_mark_there_is_nothing_more_to_tell() -> None:
     assert rows(healthy.known(NODE, mark={"state": "revoked", "run": "1", "gpus": []})) == []
 
 
+@pytest.mark.parametrize("gpus", [5, "x", [None], {"a": 1}])
+def test_a_mark_that_somebody_edited_ends_no_look(gpus: t.Any) -> None:
+    edited_mark = {**MARK, "gpus": gpus, "kernel": 5, "cgroups": [], "since": None, "reason": 3, "state": "suspended"}
+    assert {row.id for row in rows(healthy.known(NODE, mark=edited_mark))} <= {"mark"}
+
+
 def test_what_is_waived_is_told_with_its_waiver() -> None:
     waiver = {"id": "packages.holds", "reason": "we upgrade it by hand", "until": "2027-03-31"}
     waived = healthy.desired(golden_waivers=[waiver])
