@@ -18,12 +18,13 @@ import sys
 import time
 import typing as t
 
-from . import docker_record
+from . import docker_record, drift, drift_since
 from . import mark as marks
 from .checks.wanted import setting
 from .mark import GOLDEN, REVOKED, LockBusy, MarkRefused, State
 from .model import SCHEMA, Evidence, Verdict, to_plain
 from .probe import docker
+from .probe import drift as drift_probe
 from .probe.host import Host, LocalHost
 from .probe.look import look
 from .verdict import run as judge
@@ -134,15 +135,22 @@ def full_look(state: State, host: Host) -> Evidence:
 def fact(state: State, host: Host) -> t.Dict[str, t.Any]:
     """The local fact. Whatever happens it is an answer, since a fact that fails would look like a node without one."""
     try:
-        return t.cast("t.Dict[str, t.Any]", to_plain(_status(state, host)))
+        return _fact(state, host)
     except Exception as error:
         return {"golden": False, "reason": "the local fact failed: %s: %s" % (type(error).__name__, error)}
 
 
-def _status(state: State, host: Host) -> marks.Status:
+def _fact(state: State, host: Host) -> t.Dict[str, t.Any]:
+    """``drift`` is null where there is nothing to hold the node against, or a run is at work on it."""
     mark, stored = state.mark(), state.stored()
-    if mark.value is None or mark.value.state != GOLDEN or stored.value is None:
-        return marks.status(mark, stored, Evidence(), None)
-    desired = stored.value.desired
+    if mark.value is None or mark.value.state == REVOKED or stored.value is None:
+        return {**to_plain(marks.status(mark, stored, Evidence(), None)), "drift": None}
+    desired, expected_gpus = stored.value.desired, stored.value.expected_gpus
     evidence = look(host, desired, "fact", FACT_SECONDS)
-    return marks.status(mark, stored, evidence, judge(desired, evidence, stored.value.expected_gpus))
+    verdict = judge(desired, evidence, expected_gpus) if mark.value.state == GOLDEN else None
+    whole = drift_since.last_whole(to_plain(mark.value), state.last().value)
+    found = drift_probe.rows(host, desired, evidence, expected_gpus, whole)
+    return {
+        **to_plain(marks.status(mark, stored, evidence, verdict)),
+        "drift": [drift.brief(row) for row in found],
+    }

@@ -69,7 +69,10 @@ _FILES: t.Dict[str, t.Tuple[t.Tuple[str, str], ...]] = {
     "toolkit_config": (("/etc/nvidia-container-runtime/config.toml", r"^[^#]*="),),
 }
 #: Told by their parts, since no one command has printed them.
-_READINGS = ("pci", "modules_loaded", "device_nodes", "units", "initramfs", "files", "dev_char", "cdi_specs", "selinux")
+_READINGS = (
+    *("pci", "modules_loaded", "device_nodes", "units", "initramfs", "files", "dev_char", "cdi_specs", "selinux"),
+    *("runtime_program", "cgroups"),
+)
 
 
 def sources(finding: Finding, evidence: Evidence, capture: t.Optional[Plain] = None) -> t.List[Source]:

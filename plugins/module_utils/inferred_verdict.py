@@ -27,6 +27,7 @@ _OF_A_BUNDLE = (
     *("packages.sources", "packages.files", "packages.versions", "packages.holds", "packages.kept"),
     *("host_driver.boot_default", "host_driver.kernel_arguments", "host_driver.files", "host_driver.units"),
     *("device_nodes.files", "container_runtime.files", "image.fits_gpus", "policy.files", "policy.units"),
+    "container_runtime.cgroup_mode",
 )
 #: What a container must be started for.
 _BY_CONTAINERS = frozenset(("containers", "requests", "image_environment"))

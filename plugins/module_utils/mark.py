@@ -68,6 +68,8 @@ class Mark:
     not_proven: t.Tuple[str, ...] = ()
     findings_digest: str = ""
     waived_until: str = ""
+    cgroups: str = ""  # the version of control groups, and by whom Docker has them kept
+    cgroup_driver: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,6 +165,10 @@ class State:
             return Reading(Stored(desired_from_plain(plain.value["desired"]), int(plain.value["expected_gpus"])))
         except (KeyError, TypeError, ValueError) as error:
             return Reading.unknown("%s cannot be understood: %s" % (name, error))
+
+    def last(self) -> Reading[t.Dict[str, t.Any]]:
+        """The agent's last answer; None where it has given none."""
+        return self._read("last.json")
 
     def put_mark(self, mark: Mark) -> Change:
         before = self.mark()
@@ -307,6 +313,8 @@ def _proven(run: str, desired: Desired, verdict: Verdict, evidence: Evidence) ->
         not_proven=verdict.not_proven,
         findings_digest=findings_digest(verdict.findings),
         waived_until=until,
+        cgroups=evidence.cgroups.value.version if evidence.cgroups.value else "",
+        cgroup_driver=evidence.docker.value.cgroup_driver if evidence.docker.value else "",
     )
 
 

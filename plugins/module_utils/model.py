@@ -628,6 +628,19 @@ class FileState:
 
 
 @dataclasses.dataclass(frozen=True)
+class RuntimeProgram:
+    """The program by which Docker gives containers GPUs. ``mtime`` is when content or status changed last."""
+
+    path: str
+    mode: int
+    mtime: float
+
+    @property
+    def executable(self) -> bool:
+        return self.mode & 0o111 != 0
+
+
+@dataclasses.dataclass(frozen=True)
 class SELinux:
     """Whether SELinux is in force, and whether its policy lets containers use the GPUs' device nodes.
 
@@ -969,6 +982,7 @@ class Evidence:
     image_environment: Reading[t.Dict[str, str]] = NOT_READ  # what the image sets, of those that decide over GPUs
     frameworks: Reading[t.Tuple[FrameworkUse, ...]] = NOT_READ  # imported, where a look is to mark the node
     reloads: t.Dict[str, Reading[ReloadLook]] = dataclasses.field(default_factory=dict)  # by injection; on request only
+    runtime_program: Reading[RuntimeProgram] = NOT_READ  # that daemon.json shall name; None where it is not there
 
 
 @dataclasses.dataclass(frozen=True)

@@ -305,6 +305,11 @@ evidence:
         Reading of the version of control groups (C(1), C(2) or C(hybrid)), its controllers, and those that systemd
         hands to users.
       type: dict
+    runtime_program:
+      description: >-
+        Reading of the program that C(runtimes.nvidia) of daemon.json shall name, with path, mode and when it changed
+        last; null where it is not there.
+      type: dict
     engines:
       description: >-
         Reading of the container engines that are installed, with what their settings say of GPUs, of leftover hooks,

@@ -58,6 +58,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
     Reading,
     RemappedRows,
     Request,
+    RuntimeProgram,
     SecureBoot,
     SELinux,
     SocketListener,
@@ -343,6 +344,7 @@ def evidence(profile: str = "a10", of_desired: t.Optional[Desired] = None, scope
         ),
         image_environment=Reading({"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}),
         frameworks=Reading(()),
+        runtime_program=Reading(RuntimeProgram("/usr/bin/nvidia-container-runtime", 0o755, 900.0)),
     )
     return full if scope == "full" else cheap(full)
 
@@ -415,6 +417,8 @@ def cheap(full: Evidence) -> Evidence:
         "docker_record",
         "files",
         "toolkit_config",
+        "runtime_program",
+        "cgroups",
         "cdi_target",
         "initramfs",
         "mark",

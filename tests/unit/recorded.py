@@ -14,7 +14,7 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.model import Desire
 from ansible_collections.goldennode.gpu.plugins.module_utils.parse import image_environment
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.capture import Replay
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.docker import DOCKER, pinned
-from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import Command
+from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import PATH, Command
 from ansible_collections.goldennode.gpu.tests.unit import fixtures
 
 BLACKLIST = "/etc/modprobe.d/goldennode-blacklist.conf"
@@ -45,6 +45,13 @@ ASKED_SINCE = (
         "stderr": "",
     },
 )
+#: So for the paths that it looks for by now.
+LOOKED_FOR_SINCE: t.Dict[str, t.Any] = {
+    **{"%s/nvidia-container-runtime" % folder: None for folder in PATH.split(":")},
+    "/usr/bin/nvidia-container-runtime": {
+        "kind": "file", "mode": 0o755, "uid": 0, "gid": 0, "size": 1, "mtime": 1, "major": 0, "minor": 0, "ctime": 1,
+    },
+}  # fmt: skip
 
 
 class Node(Replay):
@@ -53,6 +60,7 @@ class Node(Replay):
     def __init__(self, capture: t.Optional[t.Dict[str, t.Any]] = None) -> None:
         self.capture = copy.deepcopy(capture) if capture else fixtures.a10_capture()
         self.capture["commands"] += copy.deepcopy(list(ASKED_SINCE)) if capture is None else []
+        self.capture["stats"].update(copy.deepcopy(LOOKED_FOR_SINCE) if capture is None else {})
         self.asked: t.List[t.Tuple[str, t.Any]] = []
         self.ran: t.List[t.Tuple[Command, bool, t.Tuple[int, ...]]] = []
         self._guard = threading.Lock()

@@ -15,6 +15,7 @@ from ..model import Desired, Evidence, Finding
 from . import (
     answers,
     boot,
+    cgroup_mode,
     cgroups,
     container_runtime,
     daemon_reload,
@@ -41,6 +42,7 @@ from . import (
     policy,
     requests,
     running,
+    runtime_program,
     secure_boot,
     shadowed,
     slow,
@@ -72,6 +74,9 @@ CHEAP = frozenset(
         "docker_config",
         "files",
         "toolkit_config",
+        "runtime_program",
+        "cgroups",
+        "mark",
     )
 )
 
@@ -221,7 +226,10 @@ CHECKS: t.Tuple[Check, ...] = (
         ("cdi_specs", "cdi_target", "docker", "smi", "nvml"),
         interprets=("docker", "smi", "nvml"),
     ),
+    # Before injection: a container that does not start for want of it would only show the consequence.
+    Check("container_runtime.program", runtime_program.program, ("runtime_program",)),
     Check("container_runtime.injection", container_runtime.injection, ("containers",)),
+    Check("container_runtime.cgroup_mode", cgroup_mode.cgroup_mode, ("cgroups", "mark"), interprets=("cgroups",)),
     Check("container_runtime.cgroup_driver", daemon_reload.cgroup_driver, ("docker", "toolkit_config")),
     Check("container_runtime.daemon_reload", daemon_reload.daemon_reload, ("reloads",), on_request=True),
     # A user's old container does not make the node unfit, and the agent must not take gold away for it.

@@ -37,6 +37,7 @@ from . import (
     pressure,
     requests,
     running,
+    runtime_program,
     secure_boot,
     security,
     services,
@@ -151,6 +152,8 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping
         "sources": lambda: sources.sources(host),
         "toolkit_config": lambda: toolkit.config(host),
         "cdi_target": lambda: toolkit.cdi_target(host),
+        "runtime_program": lambda: runtime_program.program(host, desired),
+        "cgroups": lambda: cgroups.cgroups(host),
     }
     if scope != "fact":
         jobs["boot_default"] = lambda: boot_default.boot_default(host)
@@ -161,7 +164,6 @@ def _files(host: Host, desired: t.Optional[Desired], scope: str, read: t.Mapping
         jobs["apparmor"] = lambda: kernel.apparmor(host)
         jobs["selinux"] = lambda: security.selinux(host)
         jobs["load"] = lambda: pressure.load(host)
-        jobs["cgroups"] = lambda: cgroups.cgroups(host)
     if desired is not None:
         wanted = desired
         jobs["files"] = lambda: files.files(host, wanted)

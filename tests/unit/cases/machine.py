@@ -333,6 +333,8 @@ class Machine(Disk):
         self.times["/etc/docker/daemon.json"] = BOOTED - 60
         self.write(DOCKER_RECORD, json.dumps(fingerprint("invocation of docker.service", self.settings)))
         self.write("/etc/nvidia-container-runtime/config.toml", _toml(self.desired.toolkit))
+        self.write("/usr/bin/nvidia-container-runtime", "")
+        self.modes["/usr/bin/nvidia-container-runtime"] = 0o755
         names = [name for index in range(len(self.gpus)) for name in (str(index), healthy.uuid(index))] + ["all"]
         mount = "%s/libcuda.so.%s" % (FOLDER, self.driver)
         spec = (

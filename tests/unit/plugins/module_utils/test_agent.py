@@ -18,7 +18,13 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import agent, verdi
 from ansible_collections.goldennode.gpu.plugins.module_utils import mark as marks
 from ansible_collections.goldennode.gpu.plugins.module_utils.docker_record import fingerprint
 from ansible_collections.goldennode.gpu.plugins.module_utils.mark import State, Stored
-from ansible_collections.goldennode.gpu.plugins.module_utils.model import Boot, DriverLoaded, Evidence, Reading
+from ansible_collections.goldennode.gpu.plugins.module_utils.model import (
+    Boot,
+    ControlGroups,
+    DriverLoaded,
+    Evidence,
+    Reading,
+)
 from ansible_collections.goldennode.gpu.plugins.module_utils.probe.host import LocalHost
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import agent_zip
 from ansible_collections.goldennode.gpu.tests.unit import healthy
@@ -265,3 +271,45 @@ def test_the_packed_agent_runs_by_itself(tmp_path: pathlib.Path) -> None:
     said = json.loads(done.stdout)
     assert said["golden"] is False
     assert said["reason"] == "the node was never verified"
+
+
+def _lifted() -> Evidence:
+    packages = dict(NODE.packages.value or {})
+    packages["libcuda1"] = dataclasses.replace(packages["libcuda1"], held=False)
+    return healthy.known(NODE, packages=packages)
+
+
+def test_the_fact_lists_what_has_drifted_by_its_findings(node: Node) -> None:
+    assert node.fact()["drift"] == []
+    node.evidence = _lifted()
+    fact = node.fact()
+    assert not fact["golden"]
+    assert fact["reason"].startswith("packages.holds (libcuda1): ")
+    (row,) = fact["drift"]
+    assert (row["id"], row["what"], row["was"], row["is"]) == ("packages.holds", "hold", "held", "not held")
+    assert row["since"]["how"] == "after"
+
+
+def test_what_the_agent_suspended_the_mark_for_is_still_listed(node: Node) -> None:
+    node.evidence = _lifted()
+    node.verify()
+    fact = node.fact()
+    assert (fact["state"], [row["id"] for row in fact["drift"]]) == ("suspended", ["packages.holds"])
+
+
+def test_while_a_run_is_at_work_nothing_is_said_of_drift(node: Node) -> None:
+    marks.revoke(node.state, "run 2", "it is being changed")
+    assert node.fact()["drift"] is None
+    pathlib.Path(node.state.path("desired.json")).unlink()
+    assert node.fact()["drift"] is None
+    assert node.looks == []
+
+
+def test_another_version_of_control_groups_is_not_given_back_by_the_agent(node: Node) -> None:
+    """Containers may work with it; that they keep their GPUs was proven by a run with the one before."""
+    groups = ControlGroups("1", delegated=Reading(()))
+    proven = {"cgroups": "2", "cgroup_driver": "systemd"}
+    node.evidence = healthy.known(REBOOTED, cgroups=groups, mark=proven)
+    golden, said = node.verify()
+    assert (golden, node.mark) == (False, "suspended")
+    assert said.startswith("not golden: container_runtime.cgroup_mode: The node was proven with control groups of ")

@@ -52,6 +52,7 @@ def test_what_only_a_bundle_can_say_is_skipped_with_that_reason() -> None:
         *("packages.sources", "packages.files", "packages.versions", "packages.holds", "packages.kept"),
         *("host_driver.boot_default", "host_driver.kernel_arguments", "host_driver.files", "host_driver.units"),
         *("device_nodes.files", "container_runtime.files", "image.fits_gpus", "policy.files", "policy.units"),
+        "container_runtime.cgroup_mode",
     }
 
 

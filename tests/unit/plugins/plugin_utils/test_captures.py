@@ -126,7 +126,7 @@ def test_what_it_was_judged_against_may_be_broken(judged):
 
 def test_a_capture_that_somebody_has_changed_ends_in_a_verdict_or_in_one_error():
     chance, ends = random.Random(5), set()
-    for _round in range(60):
+    for _round in range(120):
         capture = copy.deepcopy(broken.capture("well"))
         for _change in range(4):
             harm(chance, capture)

@@ -286,7 +286,7 @@ def test_what_cannot_be_read_never_passes(field: str) -> None:
         "numa_nodes": "hardware.numa: numa_nodes: numa_nodes was unreadable",
         "load": "hardware.cpus: load: load was unreadable",
         "limits": "container_runtime.starved: limits: limits was unreadable",
-        "cgroups": "policy.cgroups: cgroups: cgroups was unreadable",
+        "cgroups": "container_runtime.cgroup_mode: cgroups: cgroups was unreadable",
         "engines": "container_runtime.engines: engines: engines was unreadable",
         "running_containers": "container_runtime.containers: running_containers: running_containers was unreadable",
         "image_environment": "image.environment: What the image itself sets that hides GPUs from its workloads was not "
