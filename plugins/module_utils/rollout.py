@@ -165,19 +165,19 @@ def begin(
 ) -> Record:
     """The record with which a node enters a rollout: pending.
 
-    A node that another run has left half way is proven for nothing now. Its way back is the one that was known when the
-    work on it began, also where a rollout has given way to this one.
+    Its way back is what it was proven for last, which may be newer than what an old record says: it came to the lock by
+    this very rollout and has other role variables now, or was rolled back by another version of the agent. Where nothing
+    proven is kept, it is the one that was known when the work on the node began.
 
     :arg target: the lock's id and the desired digest that are wanted
-    :arg proven: the same of what the node is golden for now; empty where it is golden for nothing
+    :arg proven: the same of what the node was proven for last, but for the target; empty where there is none
     :arg found_run: the run that had the node when this one has read it
     :raises MoveRefused: where the node stands in the middle of this very rollout: that begins again at draining
     """
     base = proven
     if old is not None and old.rollout == rollout:
         _need_move(old, run, PENDING, found_run)
-        # One that came to its end is golden for what it brought, and is begun again for other role variables.
-        base = (old.base_lock, old.base_digest) if old.base_digest and old.state != GOLDEN else proven
+        base = proven if proven[1] else (old.base_lock, old.base_digest)
     elif old is not None:
         _need_own(old, run, PENDING, found_run)
         if not proven[1] and old.state in (*IN_FLIGHT, FAILED):
