@@ -88,6 +88,8 @@ class ActionModule(ActionBase):
         pool = rollout_pool.read_back(hosts, hostvars)
         settings = pool.settings or rollout_settings.settings(role_variables.roles()["rollout"].defaults)
         made = rollout_back.plan(pool.known, pool.locks, pool.errors, settings)
+        held = rollout_pool.without_consent(made, hostvars)
+        made = Plan(made.id, tuple(held)) if held else made
         was = {host.name: host.lock for host in pool.known}
         self._show(rollout_text.plan(made, was, pool.locks, pool.brings))
         return rollout_pool.to_result(made, was, pool.locks)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import rollout_plan, waves
+from . import rollout, rollout_plan, waves
 from .printable import one_line
 from .rollout import Known
 from .rollout_plan import Plan, Step
@@ -50,6 +50,10 @@ def plan(known: t.Sequence[Known], locks: t.Mapping[str, str], errors: t.Mapping
 def _step(host: Known, wave: str, lock: str, error: str) -> Step:
     if not host.reachable:
         return Step(wave, rollout_plan.UNREACHABLE, waves.LOST, host.failure or "it could not be reached")
+    record = host.record
+    if record is not None and record.state == rollout.ROLLED_BACK and host.lock and host.lock == record.base_lock:
+        # Once more would bring the lock again that it has left.
+        return Step(wave, rollout_plan.DONE, waves.GOLDEN, "it is back already, since %s" % record.since)
     if not lock:
         return Step(wave, rollout_plan.SETTLED, waves.FAILED, "there is no way back: %s" % error)
     return Step(wave, rollout_plan.ROLL_BACK)

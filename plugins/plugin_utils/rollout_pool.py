@@ -229,9 +229,17 @@ def of_result(result: Variables) -> Plan:
 
 
 def outcomes(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.Dict[str, t.Any]:
-    """What the tasks of the play have kept of each node that came out; nothing of one that was lost."""
-    kept = {name: hostvars[name].get("__goldennode_outcome") for name in made.steps if name in hostvars}
-    return {name: plain(one) for name, one in kept.items() if one}
+    """What the tasks of the play have kept of each node that came out; of one that was lost, what it failed in."""
+    found = {}
+    for name in made.steps:
+        variables = hostvars[name] if name in hostvars else {}  # gathers all that the host has, each time
+        outcome, failure = variables.get("__goldennode_outcome"), variables.get("__goldennode_failure")
+        if outcome:
+            found[name] = plain(outcome)
+        elif failure:
+            said = "it was not reached any more after: %(task)s: %(message)s" % plain(failure)
+            found[name] = {"outcome": waves.LOST, "reason": said}
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -48,6 +48,7 @@ class World:
         self.nodes = {"n%d" % number: Node(kind, busy=kind == AT_WORK) for number, kind in enumerate(kinds)}
         self.variables, self.lives, self.minutes, self.run = variables, lives, 0.0, 0
         self.touched: t.List[str] = []
+        self.read: t.Dict[int, str] = {}  # by node, the run that had it when this one began
 
     def known(self) -> t.List[Known]:
         return [
@@ -77,12 +78,19 @@ class World:
         if state in rollout.WORKING and state != "draining":
             assert node.drained, "nothing is done to a node that is not drained"
         node.record = rollout.moved(
-            node.record, state, run="run-%d" % self.run, now=later(self.minutes), boot_id=str(node.boot), **more
+            node.record,
+            state,
+            run="run-%d" % self.run,
+            now=later(self.minutes),
+            boot_id=str(node.boot),
+            found_run=self.read[id(node)],
+            **more,
         )
 
     def play(self) -> t.Tuple[rollout_plan.Plan, t.Dict[str, str]]:
         """One run of the command; how every node came out that the run has reached."""
         self.run += 1
+        self.read = {id(node): node.record.run if node.record else "" for node in self.nodes.values()}
         made = rollout_plan.plan(self.known(), settings(**self.variables), ID, moment(self.minutes))
         came = {name: step.outcome for name, step in made.steps.items() if step.outcome}
         for wave in made.waves:
@@ -106,7 +114,7 @@ class World:
     def take(self, node: Node, step: rollout_plan.Step) -> str:
         if step.action == "convert":
             self.live()
-            proven = ("", "") if node.kind == BARE_BAD else (node.lock, node.lock)
+            proven = ("", "") if node.kind == BARE_BAD else ("old", "old")
             node.record = rollout.begin(
                 node.record,
                 rollout=ID,
@@ -116,6 +124,7 @@ class World:
                 boot_id=str(node.boot),
                 target=("new", "new"),
                 proven=proven,
+                found_run=self.read[id(node)],
             )
         if step.action == "roll_back":
             return self.back(node)
