@@ -361,8 +361,8 @@ def test_ten_thousand_hosts_of_every_kind():
 
 def test_a_node_that_was_under_way_when_its_rollout_was_stopped_goes_back():
     """The run that gave it up has told so to the nodes that waited; it came back before its deadline."""
-    stopped = [host(name, record("stopped", reason="a canary is lost")) for name in ("n2", "n3")]
-    known = [host("n1", record("verifying")), *stopped]
+    stopped = [host(name, record=record("stopped", reason="a canary is lost")) for name in ("n2", "n3")]
+    known = [host("n1", "verifying"), *stopped]
     made = plan(known)
     assert actions(made) == {"n1": "roll_back", "n2": "settled", "n3": "settled"}
     assert made.steps["n1"].reason.startswith("the rollout was stopped when nobody saw the node come out")
