@@ -165,9 +165,9 @@ def begin(
 ) -> Record:
     """The record with which a node enters a rollout: pending.
 
-    Its way back is what it was proven for last, which may be newer than what an old record says: it came to the lock by
-    this very rollout and has other role variables now, or was rolled back by another version of the agent. Where nothing
-    proven is kept, it is the one that was known when the work on the node began.
+    Its way back is what it was proven for last, which may be newer than what an old record says: it came to the lock
+    by this very rollout and has other role variables now, or was rolled back with another version of the agent. Where
+    nothing proven is kept, it is the one that was known when the work on the node began.
 
     :arg target: the lock's id and the desired digest that are wanted
     :arg proven: the same of what the node was proven for last, but for the target; empty where there is none
