@@ -258,13 +258,18 @@ def fixture_made():
 
 def test_a_wave_that_went_well(made):
     found, text = after(made, wave="canary-1", outcomes={"n1": "golden"})
-    assert found == {"stop": False, "reason": ""}
+    assert found == {"stop": False, "reason": "", "again": False, "wave": "canary-1"}
     assert text == "\ncanary-1: 1 golden. 1 of 4 nodes golden; 0 of the budget of 1 spent\n"
 
 
 def test_a_canary_that_stops_it(made):
     found, text = after(made, wave="canary-1", outcomes={"n1": {"outcome": "rolled_back", "reason": "x"}})
-    assert found == {"stop": True, "reason": "a canary did not become golden: n1 is rolled back"}
+    assert found == {
+        "stop": True,
+        "reason": "a canary did not become golden: n1 is rolled back",
+        "again": False,
+        "wave": "canary-1",
+    }
     assert text.endswith(
         "canary-1: 1 rolled back. 0 of 4 nodes golden; 0 of the budget of 1 spent. The rollout stops: a canary did not "
         "become golden: n1 is rolled back\n"
