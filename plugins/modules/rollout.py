@@ -128,7 +128,7 @@ reason:
   type: str
   returned: O(step=wave)
 again:
-  description: Whether it stops for a canary alone that is at work, so that nothing has failed and the same command goes on.
+  description: Whether it stops for a canary alone that is at work. Nothing has failed, and the same command goes on.
   type: bool
   returned: O(step=wave)
 wave:
