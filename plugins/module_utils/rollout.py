@@ -279,14 +279,15 @@ def refusal(record: Record, run: str, state: str, found_run: str = "") -> str:
     """Why this run may not bring the node to this state; "" when it may."""
     if state not in STATES:
         return "%r is no state of a rollout; these are: %s" % (state, ", ".join(STATES))
+    # Before what may follow: where another run has moved the node on meanwhile, that is what is to be said.
+    refused = _of_another(record, run, state, found_run)
+    if refused:
+        return refused
     if state not in _MOVES[record.state]:
         return "a node that is %s cannot become %s; run rollout.yml again: it goes on from what it finds" % (
             record.state,
             state,
         )
-    refused = _of_another(record, run, state, found_run)
-    if refused:
-        return refused
     if state == ROLLING_BACK and not record.base_digest:
         return "the node was never golden before this rollout, so there is no way back: it can only become failed"
     if state == FAILED and record.state in WORKING and record.base_digest:

@@ -86,6 +86,11 @@ def test_a_run_from_which_a_node_was_taken_does_not_take_it_back():
         assert "run run-1 has it since" in rollout.refusal(record, "run-0", state, found_run="run-older")
 
 
+def test_a_run_is_told_that_another_has_the_node_wherever_that_has_brought_it():
+    said = rollout.refusal(rollouts.record("golden"), "run-0", "verifying", found_run="run-0")
+    assert said.startswith("run run-0 may not make the node verifying: run run-1 has it since ")
+
+
 def test_another_rollout_does_not_write_over_one_that_has_begun_meanwhile():
     old = rollouts.record("pending", identity="R-old")
     with pytest.raises(MoveRefused, match="run run-2 may not make the node pending: run run-1 has it since"):
