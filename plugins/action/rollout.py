@@ -109,7 +109,7 @@ class ActionModule(ActionBase):
             then = waves.Next(True, made.halted)
         if arguments["step"] == "wave":
             self._show(rollout_text.progress(made, reached, came.outcomes, then))
-            return {"stop": then.stop, "reason": then.reason}
+            return {"stop": then.stop, "reason": then.reason, "again": then.again, "wave": reached}
         return self._end(made, came, then)
 
     def _end(self, made: Plan, came: rollout_pool.Came, then: waves.Next) -> Result:

@@ -165,9 +165,9 @@ def begin(
 ) -> Record:
     """The record with which a node enters a rollout: pending.
 
-    Its way back is what it was proven for last, which may be newer than what an old record says: it came to the lock by
-    this very rollout and has other role variables now, or was rolled back by another version of the agent. Where nothing
-    proven is kept, it is the one that was known when the work on the node began.
+    Its way back is what it was proven for last, which may be newer than what an old record says: it came to the lock
+    by this very rollout and has other role variables now, or was rolled back with another version of the agent. Where
+    nothing proven is kept, it is the one that was known when the work on the node began.
 
     :arg target: the lock's id and the desired digest that are wanted
     :arg proven: the same of what the node was proven for last, but for the target; empty where there is none
@@ -279,14 +279,15 @@ def refusal(record: Record, run: str, state: str, found_run: str = "") -> str:
     """Why this run may not bring the node to this state; "" when it may."""
     if state not in STATES:
         return "%r is no state of a rollout; these are: %s" % (state, ", ".join(STATES))
+    # Before what may follow: where another run has moved the node on meanwhile, that is what is to be said.
+    refused = _of_another(record, run, state, found_run)
+    if refused:
+        return refused
     if state not in _MOVES[record.state]:
         return "a node that is %s cannot become %s; run rollout.yml again: it goes on from what it finds" % (
             record.state,
             state,
         )
-    refused = _of_another(record, run, state, found_run)
-    if refused:
-        return refused
     if state == ROLLING_BACK and not record.base_digest:
         return "the node was never golden before this rollout, so there is no way back: it can only become failed"
     if state == FAILED and record.state in WORKING and record.base_digest:

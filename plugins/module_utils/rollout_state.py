@@ -15,7 +15,6 @@ from .model import Boot, Desired, Reading, to_plain
 from .rollout import MoveRefused, Record
 from .system import System
 
-
 #: Why there is no way back, where nothing is wrong with what is kept.
 NEVER = "it was never golden for another lock"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from . import rollout_plan, waves
+from . import rollout_back, rollout_plan, waves
 from .printable import one_line
 from .rollout_plan import Plan
 from .table import Paint
@@ -39,7 +39,7 @@ def plan(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]) ->
     :arg wanted: the lock's id that each host shall have
     :arg targets: what a lock brings in a few words, by its id
     """
-    lines = ["Rollout %s" % one_line(made.id)]
+    lines = ["The way back" if _is_back(made) else "Rollout %s" % one_line(made.id)]
     if made.refused:
         return "\n".join([*lines, "  refused, and no node was touched:", *("  - " + text for text in made.refused)])
     count = len(made.steps) - len(made.canaries)
@@ -122,7 +122,8 @@ def summary(made: Plan, outcomes: t.Mapping[str, str], reasons: t.Mapping[str, s
         blank = " " * (sizes[2] - len(line[2]))
         lines.append(("  ".join(padded) + blank + "  " + one_line(reasons.get(name, ""))).rstrip())
     golden = sum(outcomes[name] == waves.GOLDEN for name in names)
-    total = "%d of %s golden for %s." % (golden, waves.nodes(len(names)), one_line(made.id))
+    what = "again" if _is_back(made) else "for %s" % one_line(made.id)
+    total = "%d of %s golden %s." % (golden, waves.nodes(len(names)), what)
     return "\n".join([*lines, "", paint(total, "good" if golden == len(names) else "bad")])
 
 
@@ -142,7 +143,13 @@ def message(made: Plan, outcomes: t.Mapping[str, str], then: waves.Next) -> str:
         why = "is not complete: nodes are at work. Run the same command again when their GPUs are free"
     else:
         why = "is not complete, within its budget of %d" % made.budget
+    if _is_back(made):
+        return "The way back %s. Not back: %s." % (why.rstrip("."), told)
     return "The rollout %s %s. Not golden for it: %s." % (one_line(made.id), why.rstrip("."), told)
+
+
+def _is_back(made: Plan) -> bool:
+    return made.id == rollout_back.ID
 
 
 def _rank(outcome: str) -> t.Tuple[int, str]:

@@ -59,10 +59,11 @@ class Wave:
 
 @dataclasses.dataclass(frozen=True)
 class Next:
-    """Whether a rollout stops after a wave, and why."""
+    """Whether a rollout stops after a wave, and why. ``again``: nothing has failed, and the same command goes on."""
 
     stop: bool
     reason: str = ""
+    again: bool = False
 
 
 def size(value: t.Any) -> Size:
@@ -131,7 +132,8 @@ def after_wave(outcomes: t.Mapping[str, str], canaries: t.Collection[str], allow
     bad = [name for name, outcome in outcomes.items() if name in set_apart and outcome != GOLDEN]
     if bad:
         told = ", ".join("%s is %s" % (one_line(name), words(outcomes[name])) for name in bad[:_SHOWN])
-        return Next(True, "a canary did not become golden: %s" % told)
+        again = all(outcomes[name] == BUSY for name in bad)
+        return Next(True, "a canary did not become golden: %s" % told, again)
     failed = [name for name, outcome in outcomes.items() if name not in set_apart and counts(outcome)]
     if len(failed) > allowed:
         said = "%s failed, and the budget is %d: %s"

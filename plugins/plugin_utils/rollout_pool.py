@@ -232,7 +232,9 @@ def outcomes(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.Dict[str, t.A
     """What the tasks of the play have kept of each node that came out; of one that was lost, what it failed in."""
     found = {}
     for name in made.steps:
-        variables = hostvars[name] if name in hostvars else {}  # gathers all that the host has, each time
+        if name not in hostvars:
+            continue
+        variables = hostvars[name]  # gathers all that the host has, each time
         outcome, failure = variables.get("__goldennode_outcome"), variables.get("__goldennode_failure")
         if outcome:
             found[name] = plain(outcome)

@@ -71,7 +71,9 @@ def test_another_run_enters_a_node_and_never_takes_it_a_step_further(state, then
         "run run-2 may not make the node %s: run run-1 has it since %s. If that run has taken the node over, let "
         "it finish; else run rollout.yml again." % (then, T0)
     )
-    entered = then in ("pending", "draining", "rolling_back", "stopped") or (then == "failed" and not record.base_digest)
+    entered = then in ("pending", "draining", "rolling_back", "stopped") or (
+        then == "failed" and not record.base_digest
+    )
     assert rollout.refusal(record, "run-2", then, found_run="run-1") == ("" if entered else refused)
     # It has read the node before run-1 took it.
     assert rollout.refusal(record, "run-2", then, found_run="run-0") == refused
@@ -82,6 +84,11 @@ def test_a_run_from_which_a_node_was_taken_does_not_take_it_back():
     record = move(move(rollouts.record("converging", run="run-0"), "draining", found_run="run-0"), "converging")
     for state in ("verifying", "draining", "rolling_back"):
         assert "run run-1 has it since" in rollout.refusal(record, "run-0", state, found_run="run-older")
+
+
+def test_a_run_is_told_that_another_has_the_node_wherever_that_has_brought_it():
+    said = rollout.refusal(rollouts.record("golden"), "run-0", "verifying", found_run="run-0")
+    assert said.startswith("run run-0 may not make the node verifying: run run-1 has it since ")
 
 
 def test_another_rollout_does_not_write_over_one_that_has_begun_meanwhile():
@@ -176,7 +183,8 @@ def leave(old, found_run="run-1"):
 def test_a_node_that_no_rollout_has_brought_to_its_lock_goes_back_by_itself():
     for old in (None, rollouts.record("golden", target_lock="sha256:older"), rollouts.record("stopped")):
         record = leave(old)
-        assert (record.rollout, record.wave, record.state, record.run) == ("rollback", "rollback", "rolling_back", "run-2")
+        assert (record.rollout, record.wave) == ("rollback", "rollback")
+        assert (record.state, record.run) == ("rolling_back", "run-2")
         assert (record.target_lock, record.base_lock, record.reason) == ("sha256:new", "sha256:now", "wanted")
 
 
