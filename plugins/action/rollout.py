@@ -70,7 +70,7 @@ class ActionModule(ActionBase):
 
     def _plan(self, hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> Result:
         pool = rollout_pool.read(hosts, hostvars)
-        identity = pool.target.id if pool.target else ""
+        identity = pool.target.id if pool.target and pool.target.locks else ""
         made, was, wanted, brings = Plan(identity, pool.refused), {}, {}, {}
         if pool.target and pool.settings and not pool.refused:
             made = rollout_plan.plan(pool.known, pool.settings, identity, datetime.datetime.now(datetime.timezone.utc))

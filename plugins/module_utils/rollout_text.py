@@ -39,7 +39,7 @@ def plan(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]) ->
     :arg wanted: the lock's id that each host shall have
     :arg targets: what a lock brings in a few words, by its id
     """
-    lines = ["Rollout %s" % one_line(made.id)]
+    lines = [("Rollout %s" % one_line(made.id)).rstrip()]
     if made.refused:
         return "\n".join([*lines, "  refused, and no node was touched:", *("  - " + text for text in made.refused)])
     count = len(made.steps) - len(made.canaries)

@@ -24,7 +24,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.printable import on
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout import Known, Record
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout_plan import Plan, Step
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout_settings import Settings
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import own_drain
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.task_message import bare
 
 Variables = t.Mapping[str, t.Any]
 
@@ -66,7 +68,7 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
         known.append(_known(name, plain(variables.get("__goldennode_rollout"))))
         bundles[name] = variables.get("__goldennode_bundle") or {}
     refused = [
-        "%s: the bundle was not read: %s" % (one_line(name), one_line(str(one.get("msg") or "no reason is known")))
+        "%s: the bundle was not read: %s" % (one_line(name), one_line(bare(one.get("msg")) or "no reason is known"))
         for name, one in bundles.items()
         if "desired" not in one
     ]
@@ -77,7 +79,9 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     refused += _differing("the nodes of a rollout share one bundle and its locks, and these differ", targets)
     refused += _differing("the variables of a rollout are of the whole pool, and these nodes have others", values)
     first = bundles[hosts[0]]
-    refused += _without_lock(known, plain(first.get("missing_locks") or []))
+    missing = plain(first.get("missing_locks") or [])
+    refused += _without_lock(known, missing) if first["desired"] else _without_any_lock(missing)
+    refused += own_drain.problems(str(one["settings"]["rollout"]["rollout_drain_tasks"]) for one in bundles.values())
     return Pool(
         tuple(refused), tuple(known), _target(first), rollout_settings.settings(plain(first["settings"]["rollout"]))
     )
@@ -134,9 +138,9 @@ def read_back(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Ba
 def _known(name: str, result: t.Any) -> Known:
     """One host, from the result of goldennode.gpu.rollout_node; without one it could not be reached."""
     if not result or result.get("unreachable"):
-        return Known(name, reachable=False, failure=str((result or {}).get("msg", "")))
+        return Known(name, reachable=False, failure=bare((result or {}).get("msg")))
     if result.get("failed") or not isinstance(result.get("node"), dict):
-        return Known(name, reachable=True, failure=str(result.get("msg") or "its state was not read"))
+        return Known(name, reachable=True, failure=bare(result.get("msg")) or "its state was not read")
     node = {key: value for key, value in result["node"].items() if key in _FROM_NODE}
     try:
         record = from_plain(t.Optional[Record], result.get("record"), "record")
@@ -171,6 +175,12 @@ def _without_lock(known: t.Iterable[Known], missing: t.Sequence[str]) -> t.List[
     platforms = sorted({host.platform for host in known if host.platform in missing and host.platform is not None})
     said = "the platform %s has no lock: run ansible-playbook goldennode.gpu.lock, and look at what it writes"
     return [said % one_line(platform) for platform in platforms]
+
+
+def _without_any_lock(missing: t.Sequence[str]) -> t.List[str]:
+    """Nothing was resolved yet, which is known before any node has said what it is."""
+    said = "the bundle has no lock yet (%s): run ansible-playbook goldennode.gpu.lock, and look at what it writes"
+    return [said % waves.names(missing)]
 
 
 def _target(bundle: Variables) -> Target:

@@ -239,6 +239,33 @@ def test_a_platform_without_a_lock():
     ]
 
 
+def test_no_lock_at_all_is_told_before_a_node_is_asked():
+    hostvars = {"n1": {"__goldennode_bundle": {**bundle(), "desired": {}, "missing_locks": [PLATFORM, "x"]}}}
+    found, text = plan(hostvars)
+    assert found["refused"] == [
+        "the bundle has no lock yet (debian-13-x86_64, x): run ansible-playbook goldennode.gpu.lock, and look at what "
+        "it writes"
+    ]
+    assert text.startswith("\nRollout\n")
+
+
+def test_a_drain_that_is_not_there_is_told_once(tmp_path):
+    found, _text = plan(pool(2, drain_tasks=str(tmp_path)))
+    assert found["refused"] == [
+        "rollout_drain_tasks: '%s' has no drain.yml and no undrain.yml. It is a folder on the controller with drain.yml "
+        "and undrain.yml: roles/rollout/DRAIN.md" % tmp_path
+    ]
+
+
+def test_a_node_out_of_reach_is_told_without_ansibles_own_words():
+    lost = {"unreachable": True, "msg": "Task failed: Failed to connect to the host via ssh: timed out"}
+    found, _text = plan({"n1": {"__goldennode_bundle": bundle(), "__goldennode_rollout": lost}, "n2": host()})
+    assert found["refused"] == [
+        "the canary n1 cannot be reached: Failed to connect to the host via ssh: timed out. Bring it back, or name "
+        "another one in rollout_canaries."
+    ]
+
+
 def test_names_of_hosts_do_not_move_the_cursor():
     name = "gpu\x1b[2J\u202e\nRollout"
     found, text = plan({name: host()})
