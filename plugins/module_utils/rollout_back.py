@@ -44,7 +44,31 @@ def plan(known: t.Sequence[Known], locks: t.Mapping[str, str], errors: t.Mapping
         for wave in slices
         for name in wave.hosts
     }
-    return Plan(ID, budget=waves.budget(settings.budget, len(hosts)), waves=slices, steps=steps)
+    allowed = waves.budget(settings.budget, len(hosts))
+    spent = {name: step for name, step in steps.items() if step.outcome}
+    if len(spent) > allowed:
+        return Plan(ID, (*_cannot(spent), _over(spent, allowed)))
+    return Plan(ID, budget=allowed, waves=slices, steps=steps)
+
+
+def _cannot(spent: t.Mapping[str, Step]) -> t.List[str]:
+    """What is in the way of each node: nobody can take it back now."""
+    said = {waves.LOST: "%s cannot be reached: %s", waves.FAILED: "%s: %s"}
+    return [said[step.outcome] % (one_line(name), one_line(step.reason)) for name, step in spent.items()]
+
+
+def _over(spent: t.Mapping[str, Step], allowed: int) -> str:
+    """Why none is begun: the way back would stop after its first wave, with the pool half way."""
+    those = "node, which counts" if len(spent) == 1 else "nodes, which count"
+    return (
+        "no way back for %d %s against the budget of %d. Mend that, leave them out by %s, or raise rollout_budget"
+        % (
+            len(spent),
+            those,
+            allowed,
+            rollout_plan.leave_out(list(spent)),
+        )
+    )
 
 
 def _step(host: Known, wave: str, lock: str, error: str) -> Step:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from . import rollout_plan, waves
+from . import rollout_back, rollout_plan, waves
 from .printable import one_line
 from .rollout_plan import Plan
 from .table import Paint
@@ -39,14 +39,18 @@ def plan(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]) ->
     :arg wanted: the lock's id that each host shall have
     :arg targets: what a lock brings in a few words, by its id
     """
-    lines = [("Rollout %s" % one_line(made.id)).rstrip()]
+    back = made.id == rollout_back.ID
+    lines = ["Way back" if back else ("Rollout %s" % one_line(made.id)).rstrip()]
     if made.refused:
         return "\n".join([*lines, "  refused, and no node was touched:", *("  - " + text for text in made.refused)])
     count = len(made.steps) - len(made.canaries)
     said = "  %s%s; %d of them may fail"
     first = "%d canar%s one at a time, then " % (len(made.canaries), "y" if len(made.canaries) == 1 else "ies")
     total = "%s: %s" % (waves.nodes(len(made.steps)), first if made.canaries else "no canary, ")
-    lines.append(said % (total, waves.nodes(count, "production node"), made.budget))
+    if back:
+        lines.append(said % ("", waves.nodes(count), made.budget))
+    else:
+        lines.append(said % (total, waves.nodes(count, "production node"), made.budget))
     lines += ["  %s" % text for text in _changes(made, was, wanted, targets)]
     size = max((len(wave.name) for wave in made.waves), default=0)
     for wave in made.waves:
@@ -101,7 +105,7 @@ def progress(made: Plan, wave: str, outcomes: t.Mapping[str, str], then: waves.N
         spent,
         made.budget,
     )
-    return line + (". The rollout stops: %s" % then.reason if then.stop else "")
+    return line + (". The %s stops: %s" % (_what(made), then.reason) if then.stop else "")
 
 
 def spent_of(made: Plan, outcomes: t.Mapping[str, str]) -> int:
@@ -122,7 +126,8 @@ def summary(made: Plan, outcomes: t.Mapping[str, str], reasons: t.Mapping[str, s
         blank = " " * (sizes[2] - len(line[2]))
         lines.append(("  ".join(padded) + blank + "  " + one_line(reasons.get(name, ""))).rstrip())
     golden = sum(outcomes[name] == waves.GOLDEN for name in names)
-    total = "%d of %s golden for %s." % (golden, waves.nodes(len(names)), one_line(made.id))
+    what = "what they had before" if made.id == rollout_back.ID else one_line(made.id)
+    total = "%d of %s golden for %s." % (golden, waves.nodes(len(names)), what)
     return "\n".join([*lines, "", paint(total, "good" if golden == len(names) else "bad")])
 
 
@@ -142,7 +147,13 @@ def message(made: Plan, outcomes: t.Mapping[str, str], then: waves.Next) -> str:
         why = "is not complete: nodes are at work. Run the same command again when their GPUs are free"
     else:
         why = "is not complete, within its budget of %d" % made.budget
+    if made.id == rollout_back.ID:
+        return "The way back %s. Not golden for what they had before: %s." % (why.rstrip("."), told)
     return "The rollout %s %s. Not golden for it: %s." % (one_line(made.id), why.rstrip("."), told)
+
+
+def _what(made: Plan) -> str:
+    return "way back" if made.id == rollout_back.ID else "rollout"
 
 
 def _rank(outcome: str) -> t.Tuple[int, str]:

@@ -252,8 +252,8 @@ def test_no_lock_at_all_is_told_before_a_node_is_asked():
 def test_a_drain_that_is_not_there_is_told_once(tmp_path):
     found, _text = plan(pool(2, drain_tasks=str(tmp_path)))
     assert found["refused"] == [
-        "rollout_drain_tasks: '%s' has no drain.yml and no undrain.yml. It is a folder on the controller with drain.yml "
-        "and undrain.yml: roles/rollout/DRAIN.md" % tmp_path
+        "rollout_drain_tasks: '%s' has no drain.yml and no undrain.yml. It is a folder on the controller with "
+        "drain.yml and undrain.yml: roles/rollout/DRAIN.md" % tmp_path
     ]
 
 
