@@ -46,9 +46,37 @@ def plan(known: t.Sequence[Known], locks: t.Mapping[str, str], errors: t.Mapping
     }
     allowed = waves.budget(settings.budget, len(hosts))
     spent = {name: step for name, step in steps.items() if step.outcome}
+    against = _opposite(known, locks, settings.within)
     if len(spent) > allowed:
-        return Plan(ID, (*_cannot(spent), _over(spent, allowed)))
+        against = [*_cannot(spent), _over(spent, allowed, len(hosts), settings.within), *against]
+    if against:
+        return Plan(ID, tuple(against))
     return Plan(ID, budget=allowed, waves=slices, steps=steps)
+
+
+def _opposite(known: t.Sequence[Known], locks: t.Mapping[str, str], within: str) -> t.List[str]:
+    """Nodes that would go where others come from. One that is back already has the newer lock for the one before."""
+    ways: t.Dict[t.Tuple[str, str], t.List[str]] = {}
+    for host in known:
+        if host.reachable and host.lock and locks.get(host.name):
+            ways.setdefault((host.lock, locks[host.name]), []).append(host.name)
+    said = (
+        "nodes would go opposite ways, as after a way back that ended before all were back: %s have the lock %s and "
+        "would go to %s, and %s the other way. Leave out those that are where they should be: %s or %s"
+    )
+    return [
+        said
+        % (
+            waves.names(there),
+            waves.short(one),
+            waves.short(other),
+            waves.names(ways[other, one]),
+            rollout_plan.leave_out(there, within),
+            rollout_plan.leave_out(ways[other, one], within),
+        )
+        for (one, other), there in ways.items()
+        if one < other and (other, one) in ways
+    ]
 
 
 def _cannot(spent: t.Mapping[str, Step]) -> t.List[str]:
@@ -57,18 +85,13 @@ def _cannot(spent: t.Mapping[str, Step]) -> t.List[str]:
     return [said[step.outcome] % (one_line(name), one_line(step.reason)) for name, step in spent.items()]
 
 
-def _over(spent: t.Mapping[str, Step], allowed: int) -> str:
+def _over(spent: t.Mapping[str, Step], allowed: int, total: int, within: str) -> str:
     """Why none is begun: the way back would stop after its first wave, with the pool half way."""
     those = "node, which counts" if len(spent) == 1 else "nodes, which count"
-    return (
-        "no way back for %d %s against the budget of %d. Mend that, leave them out by %s, or raise rollout_budget"
-        % (
-            len(spent),
-            those,
-            allowed,
-            rollout_plan.leave_out(list(spent)),
-        )
-    )
+    said = "no way back for %d %s against the budget of %d. Mend that" % (len(spent), those, allowed)
+    if len(spent) == total:
+        return said
+    return "%s, leave out by %s, or raise rollout_budget" % (said, rollout_plan.leave_out(list(spent), within))
 
 
 def _step(host: Known, wave: str, lock: str, error: str) -> Step:

@@ -69,7 +69,7 @@ def plan(known: t.Sequence[Known], settings: Settings, identity: str, now: Now) 
     pool = {host.name: host for host in reversed(known)}
     hosts = waves.in_order(host.name for host in known)
     canaries = waves.canary_names(settings.canaries, hosts)
-    refused = _impossible(hosts, canaries) + _not_understood([pool[name] for name in hosts])
+    refused = _impossible(hosts, canaries) + _not_understood([pool[name] for name in hosts], settings.within)
     others = _Others(pool.values(), settings, identity, now)
     refused += others.refused
     if refused:
@@ -77,7 +77,7 @@ def plan(known: t.Sequence[Known], settings: Settings, identity: str, now: Now) 
     slices = waves.waves(hosts, canaries, settings.waves)
     allowed = waves.budget(settings.budget, len(waves.production(hosts, canaries)))
     steps = {name: _step(pool[name], wave.name, settings.retry, identity) for wave in slices for name in wave.hosts}
-    halts = _halts(steps, canaries, allowed)
+    halts = _halts(steps, canaries, allowed, settings.within)
     under_way = any(step.action in _UNDER_WAY for step in steps.values())
     if halts and not under_way:
         return Plan(identity, tuple(halts), tuple(others.warnings))
@@ -141,7 +141,7 @@ def _impossible(hosts: t.Sequence[str], canaries: t.Sequence[str]) -> t.List[str
     return []
 
 
-def _not_understood(known: t.Sequence[Known]) -> t.List[str]:
+def _not_understood(known: t.Sequence[Known], within: str) -> t.List[str]:
     """Hosts of which too little is known, each with a message of its own."""
     found = []
     for host in known:
@@ -158,7 +158,9 @@ def _not_understood(known: t.Sequence[Known]) -> t.List[str]:
         elif not host.platform_known:
             where = "is of the platform %s" % one_line(host.platform) if host.platform else "does not say its platform"
             fix = "Add it to platforms in the bundle and run ansible-playbook goldennode.gpu.lock, or leave it out by"
-            found.append("%s %s, which the bundle does not have. %s %s" % (name, where, fix, leave_out([host.name])))
+            found.append(
+                "%s %s, which the bundle does not have. %s %s" % (name, where, fix, leave_out([host.name], within))
+            )
     return found
 
 
@@ -218,7 +220,7 @@ def _states(records: t.Sequence[t.Tuple[str, Record]]) -> str:
 # --- what lets no further node begin ------------------------------------------------------------------------------
 
 
-def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int) -> t.List[str]:
+def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int, within: str) -> t.List[str]:
     """Why no node may be begun, from how nodes have come out in earlier runs."""
     again = "Mend what is wrong, and run again with -e rollout_retry=true"
     found = []
@@ -243,7 +245,7 @@ def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int)
             mend = "Bring them back and run again"
         found.append(
             "%s %s against the budget of %d: %s%s. %s, raise rollout_budget, or leave them out by %s."
-            % (many, verb, allowed, told, more, mend, leave_out(counted))
+            % (many, verb, allowed, told, more, mend, leave_out(counted, within))
         )
     stopped = [name for name, step in steps.items() if step.outcome == waves.STOPPED]
     if stopped and not found:
@@ -253,10 +255,11 @@ def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int)
     return found
 
 
-def leave_out(hosts: t.Sequence[str]) -> str:
-    """The limit that leaves hosts out, to be typed. The controller is a host of the play, and must stay in."""
+def leave_out(hosts: t.Sequence[str], within: str) -> str:
+    """The limit that leaves hosts out of this run, to be typed. The controller is a host of the play, and stays in."""
     typed = hosts if len(hosts) <= _TYPED_AT_MOST and all(_TYPED.fullmatch(name) for name in hosts) else ["NODE"]
-    return "--limit '%s'" % ",".join(["localhost", "gpu_nodes", *("!" + name for name in typed)])
+    sign = "," if "," in within or ":" not in within else ":"
+    return "--limit '%s'" % one_line(sign.join([within, *("!" + name for name in typed)]))
 
 
 def _was(step: Step) -> str:

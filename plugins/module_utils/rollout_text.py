@@ -26,9 +26,6 @@ _ACTIONS = (
     (rollout_plan.DONE, "golden for it already"),
 )
 
-#: Hex digits of a lock's id that are shown: as many as people compare.
-_DIGITS = 12
-
 Locks = t.Mapping[str, str]
 
 
@@ -69,15 +66,10 @@ def _changes(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]
         what = targets.get(after, "")
         yield "%s: lock %s -> %s%s" % (
             waves.nodes(count),
-            lock(before) if before else "none",
-            lock(after),
+            waves.short(before) if before else "none",
+            waves.short(after),
             " (%s)" % one_line(what) if what else "",
         )
-
-
-def lock(identity: str) -> str:
-    """The id of a lock, as short as people compare it."""
-    return one_line(identity.rpartition(":")[2][:_DIGITS]) or "?"
 
 
 def _in_wave(made: Plan, wave: waves.Wave) -> str:

@@ -266,6 +266,40 @@ def test_a_node_out_of_reach_is_told_without_ansibles_own_words():
     ]
 
 
+@pytest.mark.parametrize(
+    ("limit", "typed"),
+    [
+        ("n1", "localhost,n1"),
+        ("n1,n2", "localhost,n1,n2"),
+        ("rack1:&new", "localhost:rack1:&new"),
+        ("!n1", "localhost,gpu_nodes,!n1"),
+        ("!n1:!n2", "localhost:gpu_nodes:!n1:!n2"),
+    ],
+)
+@pytest.mark.parametrize("back", [False, True])
+def test_a_limit_without_the_controller_is_refused(limit, typed, back):
+    arguments = {"step": "plan", "hosts": ["n2"], "back": back}
+    variables = {"hostvars": pool(2), "ansible_limit": limit, "ansible_play_hosts_all": ["n2"]}
+    found = actions.run(action.ActionModule, arguments, variables, display=actions.Display(columns=100))
+    assert found["refused"][0] == (
+        "--limit leaves out localhost, which is the controller and a host of this play: without it a lost node could "
+        "keep the run from its end. Write --limit '%s'" % typed
+    )
+    variables["ansible_play_hosts_all"] = ["localhost", "n2"]
+    found = actions.run(action.ActionModule, arguments, variables, display=actions.Display(columns=100))
+    assert not any("--limit leaves out" in text for text in found["refused"])
+
+
+def test_a_limit_that_is_proposed_is_within_the_one_that_was_given():
+    hostvars = pool(3)
+    hostvars["n3"]["__goldennode_rollout"] = {"unreachable": True, "msg": "timed out"}
+    variables = {"hostvars": hostvars, "ansible_limit": "localhost,rack1"}
+    found = actions.run(
+        action.ActionModule, {"step": "plan", "hosts": list(hostvars)}, variables, display=actions.Display(columns=100)
+    )
+    assert found["refused"][0].endswith(" or leave them out by --limit 'localhost,rack1,!n3'.")
+
+
 def test_names_of_hosts_do_not_move_the_cursor():
     name = "gpu\x1b[2J\u202e\nRollout"
     found, text = plan({name: host()})

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import rollout_back, rollout_text, waves
@@ -13,10 +15,10 @@ from ansible_collections.goldennode.gpu.tests.unit.rollouts import host, hosts, 
 OLD = "sha256:" + "0ld" * 7
 
 
-def plan(known, without=(), **values):
+def plan(known, without=(), within="localhost,gpu_nodes", **values):
     locks = {one.name: OLD for one in known if one.reachable and one.name not in without}
     errors = dict.fromkeys(without, "it was never golden before")
-    return rollout_back.plan(known, locks, errors, settings(**values))
+    return rollout_back.plan(known, locks, errors, dataclasses.replace(settings(**values), within=within))
 
 
 def shown(made):
@@ -65,10 +67,32 @@ def test_what_would_stop_half_way_is_not_begun(known, without, said):
     assert (tuple(nodes), made.steps) == (said[:-1], {})
     left_out = ",".join("!" + text.split()[0].strip(":") for text in nodes)
     assert budget == (
-        "%sMend that, leave them out by --limit 'localhost,gpu_nodes,%s', or raise rollout_budget"
-        % (said[-1], left_out)
+        "%sMend that, leave out by --limit 'localhost,gpu_nodes,%s', or raise rollout_budget" % (said[-1], left_out)
     )
     assert not plan(known, without, budget=2).refused
+
+
+def test_no_other_node_is_proposed_than_those_of_the_run():
+    """A limit that is proposed must not widen the one that was given."""
+    lost = host("n2", reachable=False)
+    said = "no way back for 1 node, which counts against the budget of 0. Mend that"
+    assert plan([lost]).refused[-1] == said
+    made = plan([host("n1"), lost], within="localhost:rack1")
+    assert made.refused[-1] == said + ", leave out by --limit 'localhost:rack1:!n2', or raise rollout_budget"
+
+
+def test_nodes_do_not_go_opposite_ways():
+    """The second run of a way back that was killed: n1 and n2 are back, and would be taken forth again."""
+    new = "sha256:" + "11e" * 7
+    known = [host("n1", lock=OLD), host("n2", lock=OLD), host("n3", lock=new)]
+    made = rollout_back.plan(known, {"n1": new, "n2": new, "n3": OLD}, {}, settings())
+    assert made.refused == (
+        "nodes would go opposite ways, as after a way back that ended before all were back: n1, n2 have the lock "
+        "0ld0ld0ld0ld and would go to 11e11e11e11e, and n3 the other way. Leave out those that are where they should "
+        "be: --limit 'localhost,gpu_nodes,!n1,!n2' or --limit 'localhost,gpu_nodes,!n3'",
+    )
+    assert not rollout_back.plan(known[2:], {"n3": OLD}, {}, settings()).refused
+    assert not rollout_back.plan(known, {"n1": new, "n2": new, "n3": "sha256:older"}, {}, settings()).refused
 
 
 def test_a_node_that_cannot_be_asked_and_no_node_at_all():

@@ -313,7 +313,7 @@ def test_nodes_that_are_only_out_of_reach_need_no_retry():
 
 @pytest.mark.parametrize("names", [["a b"], ["x'; reboot"], ["n%d" % n for n in range(9)]], ids=["blank", "shell", "9"])
 def test_a_limit_to_be_typed_has_only_names_that_can_be_typed(names):
-    assert rollout_plan.leave_out(names) == "--limit 'localhost,gpu_nodes,!NODE'"
+    assert rollout_plan.leave_out(names, "localhost,gpu_nodes") == "--limit 'localhost,gpu_nodes,!NODE'"
 
 
 def test_a_lost_canary_that_is_back_is_rolled_back_and_no_other_is_begun():
