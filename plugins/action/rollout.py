@@ -60,7 +60,7 @@ class ActionModule(ActionBase):
         arguments = plain(arguments)
         if arguments["step"] == "plan":
             planned = self._plan_back if arguments["back"] else self._plan
-            found = planned(arguments["hosts"], (task_vars or {}).get("hostvars", {}))
+            found = planned(arguments["hosts"], task_vars or {})
         else:
             found = self._after(arguments, (task_vars or {}).get("hostvars", {}))
         if arguments["result_file"]:
@@ -68,12 +68,15 @@ class ActionModule(ActionBase):
         result.update(found, changed=False)
         return result
 
-    def _plan(self, hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> Result:
+    def _plan(self, hosts: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> Result:
+        hostvars = variables.get("hostvars", {})
+        limited = rollout_pool.without_controller(variables)
         pool = rollout_pool.read(hosts, hostvars)
-        identity = pool.target.id if pool.target else ""
+        identity = pool.target.id if pool.target and pool.target.locks else ""
         made, was, wanted, brings = Plan(identity, pool.refused), {}, {}, {}
         if pool.target and pool.settings and not pool.refused:
-            made = rollout_plan.plan(pool.known, pool.settings, identity, datetime.datetime.now(datetime.timezone.utc))
+            settings = rollout_pool.within(pool.settings, variables)
+            made = rollout_plan.plan(pool.known, settings, identity, datetime.datetime.now(datetime.timezone.utc))
             held = rollout_pool.without_consent(made, hostvars)
             made = Plan(identity, tuple(held)) if held else made
             was = {host.name: host.lock for host in pool.known}
@@ -81,13 +84,17 @@ class ActionModule(ActionBase):
             brings = dict(pool.target.brings)
         elif not hosts:
             made = Plan(identity, (rollout_plan.NO_NODE,))
+        made = Plan(identity, (*limited, *made.refused)) if limited else made
         self._show(rollout_text.plan(made, was, wanted, brings))
         return rollout_pool.to_result(made, was, wanted)
 
-    def _plan_back(self, hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> Result:
+    def _plan_back(self, hosts: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> Result:
+        hostvars = variables.get("hostvars", {})
+        limited = rollout_pool.without_controller(variables)
         pool = rollout_pool.read_back(hosts, hostvars)
         settings = pool.settings or rollout_settings.settings(role_variables.roles()["rollout"].defaults)
-        made = rollout_back.plan(pool.known, pool.locks, pool.errors, settings)
+        made = rollout_back.plan(pool.known, pool.locks, pool.errors, rollout_pool.within(settings, variables))
+        made = Plan(made.id, (*limited, *made.refused)) if limited else made
         held = rollout_pool.without_consent(made, hostvars)
         made = Plan(made.id, tuple(held)) if held else made
         was = {host.name: host.lock for host in pool.known}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import re
 import typing as t
 
 from . import rollout, waves
@@ -29,6 +30,10 @@ BEGINS = (CONVERT, *_UNDER_WAY)
 
 #: The wave in which what was begun is brought to an end, where it would not be the first.
 UNFINISHED = "unfinished"
+
+#: So many names stand in a command that somebody is told to type, and only if they look like this.
+_TYPED_AT_MOST = 8
+_TYPED = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
 
 NO_NODE = "there is no node to roll out to: the group gpu_nodes has none, or --limit leaves none"
 
@@ -64,7 +69,7 @@ def plan(known: t.Sequence[Known], settings: Settings, identity: str, now: Now) 
     pool = {host.name: host for host in reversed(known)}
     hosts = waves.in_order(host.name for host in known)
     canaries = waves.canary_names(settings.canaries, hosts)
-    refused = _impossible(hosts, canaries) + _not_understood([pool[name] for name in hosts])
+    refused = _impossible(hosts, canaries) + _not_understood([pool[name] for name in hosts], settings.within)
     others = _Others(pool.values(), settings, identity, now)
     refused += others.refused
     if refused:
@@ -72,7 +77,7 @@ def plan(known: t.Sequence[Known], settings: Settings, identity: str, now: Now) 
     slices = waves.waves(hosts, canaries, settings.waves)
     allowed = waves.budget(settings.budget, len(waves.production(hosts, canaries)))
     steps = {name: _step(pool[name], wave.name, settings.retry, identity) for wave in slices for name in wave.hosts}
-    halts = _halts(steps, canaries, allowed)
+    halts = _halts(steps, canaries, allowed, settings.within)
     under_way = any(step.action in _UNDER_WAY for step in steps.values())
     if halts and not under_way:
         return Plan(identity, tuple(halts), tuple(others.warnings))
@@ -143,7 +148,7 @@ def _impossible(hosts: t.Sequence[str], canaries: t.Sequence[str]) -> t.List[str
     return []
 
 
-def _not_understood(known: t.Sequence[Known]) -> t.List[str]:
+def _not_understood(known: t.Sequence[Known], within: str) -> t.List[str]:
     """Hosts of which too little is known, each with a message of its own."""
     found = []
     for host in known:
@@ -159,8 +164,10 @@ def _not_understood(known: t.Sequence[Known]) -> t.List[str]:
             )
         elif not host.platform_known:
             where = "is of the platform %s" % one_line(host.platform) if host.platform else "does not say its platform"
-            fix = "Add it to platforms in the bundle and run ansible-playbook goldennode.gpu.lock, or leave it out"
-            found.append("%s %s, which the bundle does not have. %s by --limit" % (name, where, fix))
+            fix = "Add it to platforms in the bundle and run ansible-playbook goldennode.gpu.lock, or leave it out by"
+            found.append(
+                "%s %s, which the bundle does not have. %s %s" % (name, where, fix, leave_out([host.name], within))
+            )
     return found
 
 
@@ -198,7 +205,7 @@ class _Others:
         else:
             self.refused.append(
                 "the rollout %s is not finished on this pool: %s. Let it end by the command that began it, or have it "
-                "give way with rollout_take_over=%s" % (shown, states, shown)
+                "give way with -e rollout_take_over=%s" % (shown, states, shown)
             )
 
 
@@ -220,9 +227,9 @@ def _states(records: t.Sequence[t.Tuple[str, Record]]) -> str:
 # --- what lets no further node begin ------------------------------------------------------------------------------
 
 
-def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int) -> t.List[str]:
+def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int, within: str) -> t.List[str]:
     """Why no node may be begun, from how nodes have come out in earlier runs."""
-    again = "Mend what is wrong, and run again with rollout_retry=true"
+    again = "Mend what is wrong, and run again with -e rollout_retry=true"
     found = []
     for name in canaries:
         step, shown = steps[name], one_line(name)
@@ -239,9 +246,13 @@ def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int)
         told = "; ".join("%s %s" % (one_line(name), _was(steps[name])) for name in counted[:8])
         more = " and %d more" % (len(counted) - 8) if len(counted) > 8 else ""
         verb = "counts" if len(counted) == 1 else "count"
+        # One that was not reached needs no consent to be tried again.
+        mend = "Mend them and run again with -e rollout_retry=true"
+        if all(steps[name].action == UNREACHABLE for name in counted):
+            mend = "Bring them back and run again"
         found.append(
-            "%s %s against the budget of %d: %s%s. Mend them and run again with rollout_retry=true, raise "
-            "rollout_budget, or leave them out by --limit." % (many, verb, allowed, told, more)
+            "%s %s against the budget of %d: %s%s. %s, raise rollout_budget, or leave them out by %s."
+            % (many, verb, allowed, told, more, mend, leave_out(counted, within))
         )
     stopped = [name for name, step in steps.items() if step.outcome == waves.STOPPED]
     if stopped and not found:
@@ -249,6 +260,13 @@ def _halts(steps: t.Mapping[str, Step], canaries: t.Sequence[str], allowed: int)
         said = "this rollout has stopped before the turn of %s: %s. %s."
         found.append(said % (waves.names(stopped), why, again))
     return found
+
+
+def leave_out(hosts: t.Sequence[str], within: str) -> str:
+    """The limit that leaves hosts out of this run, to be typed. The controller is a host of the play, and stays in."""
+    typed = hosts if len(hosts) <= _TYPED_AT_MOST and all(_TYPED.fullmatch(name) for name in hosts) else ["NODE"]
+    sign = "," if "," in within or ":" not in within else ":"
+    return "--limit '%s'" % one_line(sign.join([within, *("!" + name for name in typed)]))
 
 
 def _was(step: Step) -> str:

@@ -40,6 +40,7 @@ class Settings:
     stale_after: int  # hours
     take_over: str = ""
     retry: bool = False
+    within: str = "localhost,gpu_nodes"  # the limit of this run
 
 
 def problems(values: Values) -> t.List[Problem]:

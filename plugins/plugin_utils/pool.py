@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import Finding
 from ansible_collections.goldennode.gpu.plugins.module_utils.table import GOLDEN, Row
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.task_message import bare
 
 Plain = t.Mapping[str, t.Any]
 
@@ -36,7 +37,7 @@ def row(
     look = look or {}
     if look.get("unreachable"):
         fix = "Check that the host is up, and name, port, user and key in the inventory"
-        return Row(node, "unreachable", expected_gpus=expected, reason=str(look.get("msg", "")), fix=fix)
+        return Row(node, "unreachable", expected_gpus=expected, reason=bare(look.get("msg")), fix=fix)
     seen = {name: value for name, value in (look.get("table") or {}).items() if name in _SHOWN}
     seen["expected_gpus"] = expected
     if lost:
@@ -45,13 +46,13 @@ def row(
         return Row(node, "unreachable", reason=reason, fix=fix, **seen)
     if failure:
         layer = str(to_mend_first(look).get("layer", ""))
-        reason = "%s: %s" % (failure["task"], failure["message"])
+        reason = "%s: %s" % (failure["task"], bare(failure["message"]))
         return Row(node, "failed", layer=layer, reason=reason, fix=_first_aid(failure["message"], user), **seen)
     if not look:
         fix = "Look at the first error of the run"
         return Row(node, "not looked at", reason="The run ended before this host's turn", fix=fix, **seen)
     if "verdict" not in look:
-        return Row(node, "failed", reason=str(look.get("msg", "The look gave no verdict")), **seen)
+        return Row(node, "failed", reason=bare(look.get("msg")) or "The look gave no verdict", **seen)
     if look.get("golden"):
         unproven = look["verdict"].get("not_proven") or []
         return Row(node, GOLDEN, reason="Not proven: %s" % "; ".join(unproven) if unproven else "", **seen)

@@ -27,6 +27,9 @@ _ROLES_DIRECTORY = pathlib.Path(__file__).resolve().parent.parent.parent / "role
 #: From here on a name is taken for a misspelling of a public variable. A test holds the roles' own names below it.
 _ALIKE = 0.93
 
+#: By type, what is wrong with a value that is not of it: Ansible tells at length how it failed to convert it.
+_NO_SUCH = {"int": "is not a whole number", "bool": "is neither true nor false"}
+
 Values = t.Dict[str, t.Dict[str, t.Any]]
 
 
@@ -92,6 +95,8 @@ def validate(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Tuple[
     result = ArgumentSpecValidator({name: spec}).validate({name: value})
     if result.error_messages and option.get("no_log"):
         return None, Problem(name, MISSING, "is not what it takes", "%s. %s" % (_help(option), _suboptions(option)))
+    if result.error_messages and option["type"] in _NO_SUCH and "choices" not in option:
+        return None, Problem(name, value, _NO_SUCH[option["type"]], _help(option))
     if result.error_messages:
         return None, Problem(name, value, "is refused: %s" % "; ".join(result.error_messages), _help(option))
     return result.validated_parameters[name], None
@@ -105,11 +110,18 @@ def misspelt(names: t.Iterable[str]) -> t.List[Problem]:
         if name in public or name.startswith(("_", "goldennode_")):
             continue
         if any(name.startswith(role + "_") for role in ROLES):
-            close = difflib.get_close_matches(name, public, n=1, cutoff=_ALIKE)
+            close = difflib.get_close_matches(name, public, n=1, cutoff=_ALIKE) or _swapped(name, public)
             if close:
                 fix = "Did you mean %s? If it is a variable of your own, give it another name" % close[0]
                 problems.append(Problem(name, MISSING, "is not a variable of this collection", fix))
     return problems
+
+
+def _swapped(name: str, public: t.Iterable[str]) -> t.List[str]:
+    """The public names of which this one has two neighbouring letters in each other's place."""
+    pairs = range(len(name) - 1)
+    ways = {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in pairs}
+    return [one for one in public if one in ways]
 
 
 def _missing(name: str, option: t.Mapping[str, t.Any]) -> Problem:

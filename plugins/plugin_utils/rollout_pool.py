@@ -24,7 +24,9 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.printable import on
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout import Known, Record
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout_plan import Plan, Step
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout_settings import Settings
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import own_drain
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
+from ansible_collections.goldennode.gpu.plugins.plugin_utils.task_message import bare
 
 Variables = t.Mapping[str, t.Any]
 
@@ -66,7 +68,7 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
         known.append(_known(name, plain(variables.get("__goldennode_rollout"))))
         bundles[name] = variables.get("__goldennode_bundle") or {}
     refused = [
-        "%s: the bundle was not read: %s" % (one_line(name), one_line(str(one.get("msg") or "no reason is known")))
+        "%s: the bundle was not read: %s" % (one_line(name), one_line(bare(one.get("msg")) or "no reason is known"))
         for name, one in bundles.items()
         if "desired" not in one
     ]
@@ -77,7 +79,9 @@ def read(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Pool:
     refused += _differing("the nodes of a rollout share one bundle and its locks, and these differ", targets)
     refused += _differing("the variables of a rollout are of the whole pool, and these nodes have others", values)
     first = bundles[hosts[0]]
-    refused += _without_lock(known, plain(first.get("missing_locks") or []))
+    missing = plain(first.get("missing_locks") or [])
+    refused += _without_lock(known, missing) if first["desired"] else _without_any_lock(missing)
+    refused += own_drain.problems(str(one["settings"]["rollout"]["rollout_drain_tasks"]) for one in bundles.values())
     return Pool(
         tuple(refused), tuple(known), _target(first), rollout_settings.settings(plain(first["settings"]["rollout"]))
     )
@@ -102,6 +106,27 @@ def without_consent(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.List[s
         "another kernel or driver needs a reboot of %s, and golden_allow_reboot is false there. Set it to true, or for "
         "a driver alone driver_allow_reload" % waves.names(held)
     ]
+
+
+def without_controller(variables: Variables) -> t.List[str]:
+    """Why --limit does not do: the play has lost its controller, and with it the end that is told whatever happens."""
+    limit = str(variables.get("ansible_limit") or "")
+    if not limit or "localhost" in variables.get("ansible_play_hosts_all", ["localhost"]):
+        return []
+    sign = "," if "," in limit or ":" not in limit else ":"
+    only_less = all(part.strip().startswith(("!", "&")) for part in limit.split(sign))
+    typed = sign.join(["localhost", *(["gpu_nodes"] if only_less else []), limit])
+    said = (
+        "--limit leaves out localhost, which is the controller and a host of this play: without it a lost node could "
+        "keep the run from its end. Write --limit '%s'"
+    )
+    return [said % one_line(typed)]
+
+
+def within(of: Settings, variables: Variables) -> Settings:
+    """The settings, with the limit that the run has: what is proposed must not widen it."""
+    limit = str(variables.get("ansible_limit") or "")
+    return dataclasses.replace(of, within=limit) if limit else of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,9 +159,9 @@ def read_back(hosts: t.Sequence[str], hostvars: t.Mapping[str, Variables]) -> Ba
 def _known(name: str, result: t.Any) -> Known:
     """One host, from the result of goldennode.gpu.rollout_node; without one it could not be reached."""
     if not result or result.get("unreachable"):
-        return Known(name, reachable=False, failure=str((result or {}).get("msg", "")))
+        return Known(name, reachable=False, failure=bare((result or {}).get("msg")))
     if result.get("failed") or not isinstance(result.get("node"), dict):
-        return Known(name, reachable=True, failure=str(result.get("msg") or "its state was not read"))
+        return Known(name, reachable=True, failure=bare(result.get("msg")) or "its state was not read")
     node = {key: value for key, value in result["node"].items() if key in _FROM_NODE}
     try:
         record = from_plain(t.Optional[Record], result.get("record"), "record")
@@ -171,6 +196,12 @@ def _without_lock(known: t.Iterable[Known], missing: t.Sequence[str]) -> t.List[
     platforms = sorted({host.platform for host in known if host.platform in missing and host.platform is not None})
     said = "the platform %s has no lock: run ansible-playbook goldennode.gpu.lock, and look at what it writes"
     return [said % one_line(platform) for platform in platforms]
+
+
+def _without_any_lock(missing: t.Sequence[str]) -> t.List[str]:
+    """Nothing was resolved yet, which is known before any node has said what it is."""
+    said = "the bundle has no lock yet (%s): run ansible-playbook goldennode.gpu.lock, and look at what it writes"
+    return [said % waves.names(missing)]
 
 
 def _target(bundle: Variables) -> Target:

@@ -20,6 +20,7 @@ ID = "pool-2026.12-0123456789ab"
 DEFAULTS: t.Dict[str, t.Any] = {
     "rollout_canaries": 1,
     "rollout_waves": ["25%"],
+    "rollout_drain_tasks": "",
     "rollout_budget": 0,
     "rollout_soak_rounds": 3,
     "rollout_soak_interval": 60,

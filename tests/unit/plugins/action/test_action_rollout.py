@@ -239,6 +239,67 @@ def test_a_platform_without_a_lock():
     ]
 
 
+def test_no_lock_at_all_is_told_before_a_node_is_asked():
+    hostvars = {"n1": {"__goldennode_bundle": {**bundle(), "desired": {}, "missing_locks": [PLATFORM, "x"]}}}
+    found, text = plan(hostvars)
+    assert found["refused"] == [
+        "the bundle has no lock yet (debian-13-x86_64, x): run ansible-playbook goldennode.gpu.lock, and look at what "
+        "it writes"
+    ]
+    assert text.startswith("\nRollout\n")
+
+
+def test_a_drain_that_is_not_there_is_told_once(tmp_path):
+    found, _text = plan(pool(2, drain_tasks=str(tmp_path)))
+    assert found["refused"] == [
+        "rollout_drain_tasks: '%s' has no drain.yml and no undrain.yml. It is a folder on the controller with "
+        "drain.yml and undrain.yml: roles/rollout/DRAIN.md" % tmp_path
+    ]
+
+
+def test_a_node_out_of_reach_is_told_without_ansibles_own_words():
+    lost = {"unreachable": True, "msg": "Task failed: Failed to connect to the host via ssh: timed out"}
+    found, _text = plan({"n1": {"__goldennode_bundle": bundle(), "__goldennode_rollout": lost}, "n2": host()})
+    assert found["refused"] == [
+        "the canary n1 cannot be reached: Failed to connect to the host via ssh: timed out. Bring it back, or name "
+        "another one in rollout_canaries."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "typed"),
+    [
+        ("n1", "localhost,n1"),
+        ("n1,n2", "localhost,n1,n2"),
+        ("rack1:&new", "localhost:rack1:&new"),
+        ("!n1", "localhost,gpu_nodes,!n1"),
+        ("!n1:!n2", "localhost:gpu_nodes:!n1:!n2"),
+    ],
+)
+@pytest.mark.parametrize("back", [False, True])
+def test_a_limit_without_the_controller_is_refused(limit, typed, back):
+    arguments = {"step": "plan", "hosts": ["n2"], "back": back}
+    variables = {"hostvars": pool(2), "ansible_limit": limit, "ansible_play_hosts_all": ["n2"]}
+    found = actions.run(action.ActionModule, arguments, variables, display=actions.Display(columns=100))
+    assert found["refused"][0] == (
+        "--limit leaves out localhost, which is the controller and a host of this play: without it a lost node could "
+        "keep the run from its end. Write --limit '%s'" % typed
+    )
+    variables["ansible_play_hosts_all"] = ["localhost", "n2"]
+    found = actions.run(action.ActionModule, arguments, variables, display=actions.Display(columns=100))
+    assert not any("--limit leaves out" in text for text in found["refused"])
+
+
+def test_a_limit_that_is_proposed_is_within_the_one_that_was_given():
+    hostvars = pool(3)
+    hostvars["n3"]["__goldennode_rollout"] = {"unreachable": True, "msg": "timed out"}
+    variables = {"hostvars": hostvars, "ansible_limit": "localhost,rack1"}
+    found = actions.run(
+        action.ActionModule, {"step": "plan", "hosts": list(hostvars)}, variables, display=actions.Display(columns=100)
+    )
+    assert found["refused"][0].endswith(" or leave them out by --limit 'localhost,rack1,!n3'.")
+
+
 def test_names_of_hosts_do_not_move_the_cursor():
     name = "gpu\x1b[2J\u202e\nRollout"
     found, text = plan({name: host()})
@@ -414,7 +475,7 @@ def test_a_result_keeps_what_ansible_would_take_out_of_it(made):
 
 
 def going_back(may_reboot=True, way_back_error="", **fields):
-    found = host(of=bundle(lock=OLD, may_reboot=may_reboot), **{"lock": NEW, **fields})
+    found = host(of=bundle(lock=OLD, may_reboot=may_reboot, budget="1"), **{"lock": NEW, **fields})
     found["__goldennode_rollout"]["way_back_error"] = way_back_error
     if way_back_error:
         found["__goldennode_bundle"] = {"skipped": True}
@@ -427,13 +488,13 @@ def test_the_plan_of_a_way_back():
     assert found["actions"] == {"n1": "roll_back", "n2": "settled"}
     assert (found["nodes"]["n1"]["was"], found["nodes"]["n1"]["lock"]) == (NEW, OLD)
     assert found["nodes"]["n2"]["reason"] == "there is no way back: %s" % never
-    assert text.startswith("\nThe way back\n  2 nodes: no canary, 2 production nodes; 0 of them may fail\n")
+    assert text.startswith("\nWay back\n  2 nodes; 1 of them may fail\n")
     assert "lock c0ffeec0ffee -> facadefacade (driver 580.159.03" in text
     ended, text = after(found, step="end", wave="wave-1", outcomes={"n1": "golden"})
     assert ended["message"] == (
-        "The way back stopped: 1 production node failed, and the budget is 0: n2. Not back: failed: n2."
+        "The way back is not complete, within its budget of 1. Not golden for what they had before: failed: n2."
     )
-    assert "1 of 2 nodes golden again." in text
+    assert "1 of 2 nodes golden for what they had before." in text
 
 
 def test_a_way_back_that_needs_a_reboot_is_refused_without_the_consent():

@@ -46,6 +46,7 @@ def test_a_node_without_a_way_back_has_failed_and_one_out_of_reach_is_lost():
         rollouts.host("n2", reachable=False, failure="no route to host"),
         locks={},
         errors={"n1": "it was never golden for another lock"},
+        budget=2,
     )
     first, second = made.steps["n1"], made.steps["n2"]
     assert (first.action, first.outcome) == ("settled", "failed")

@@ -189,7 +189,7 @@ def test_canaries_that_are_no_nodes():
         (
             {"platform": "rhel-9-x86_64", "platform_known": False},
             "n is of the platform rhel-9-x86_64, which the bundle does not have. Add it to platforms in the bundle and "
-            "run ansible-playbook goldennode.gpu.lock, or leave it out by --limit",
+            "run ansible-playbook goldennode.gpu.lock, or leave it out by --limit 'localhost,gpu_nodes,!n'",
         ),
         ({"platform": None, "platform_known": False}, "n does not say its platform, which the bundle does not have. "),
     ],
@@ -221,7 +221,7 @@ def of_other(**states):
 def test_another_rollout_that_is_not_finished(state):
     assert refused([host("c"), *of_other(x=state, y="golden", z="pending")]) == (
         "the rollout %s is not finished on this pool: %s. Let it end by the command that began it, or have it give way "
-        "with rollout_take_over=%s"
+        "with -e rollout_take_over=%s"
         % (OTHER, "pending: x, z" if state == "pending" else "pending: z; %s: x" % state.replace("_", " "), OTHER)
     )
 
@@ -278,7 +278,7 @@ def test_a_canary_that_cannot_be_reached():
 def test_a_rollout_that_a_canary_has_stopped(state, was):
     known = [host("c", record=record(state, reason="no injection")), host("p", "stopped"), host("q", "pending")]
     assert refused(known) == (
-        "this rollout has stopped: the canary c %s: no injection. Mend what is wrong, and run again with "
+        "this rollout has stopped: the canary c %s: no injection. Mend what is wrong, and run again with -e "
         "rollout_retry=true." % was
     )
     assert actions(plan(known, retry=True)) == {"c": "convert", "p": "convert", "q": "convert"}
@@ -287,7 +287,7 @@ def test_a_rollout_that_a_canary_has_stopped(state, was):
 def test_nodes_that_were_stopped():
     known = [host("c", golden_for_target=True), host("p", record=record("stopped", reason="the budget is spent"))]
     assert refused(known) == (
-        "this rollout has stopped before the turn of p: the budget is spent. Mend what is wrong, and run again with "
+        "this rollout has stopped before the turn of p: the budget is spent. Mend what is wrong, and run again with -e "
         "rollout_retry=true."
     )
 
@@ -296,10 +296,24 @@ def test_a_budget_that_is_spent_and_lost_nodes_count_from_the_start():
     known = [host("c"), host("p", "rolled_back"), host("q", reachable=False), host("r"), host("s", "failed")]
     assert refused(known, budget=2) == (
         "3 production nodes count against the budget of 2: p was rolled back; q cannot be reached; s has failed. Mend "
-        "them and run again with rollout_retry=true, raise rollout_budget, or leave them out by --limit."
+        "them and run again with -e rollout_retry=true, raise rollout_budget, or leave them out by --limit "
+        "'localhost,gpu_nodes,!p,!q,!s'."
     )
     assert not plan(known, budget=3).refused
     assert not plan(known, budget=1, retry=True).refused
+
+
+def test_nodes_that_are_only_out_of_reach_need_no_retry():
+    known = [host("c"), host("p", reachable=False), host("q", reachable=False)]
+    assert refused(known, budget=1) == (
+        "2 production nodes count against the budget of 1: p cannot be reached; q cannot be reached. Bring them back "
+        "and run again, raise rollout_budget, or leave them out by --limit 'localhost,gpu_nodes,!p,!q'."
+    )
+
+
+@pytest.mark.parametrize("names", [["a b"], ["x'; reboot"], ["n%d" % n for n in range(9)]], ids=["blank", "shell", "9"])
+def test_a_limit_to_be_typed_has_only_names_that_can_be_typed(names):
+    assert rollout_plan.leave_out(names, "localhost,gpu_nodes") == "--limit 'localhost,gpu_nodes,!NODE'"
 
 
 def test_a_lost_canary_that_is_back_is_rolled_back_and_no_other_is_begun():

@@ -117,9 +117,10 @@ def test_values_are_brought_to_their_type(name, given, taken):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("golden_expected_gpus", "many", "golden_expected_gpus: 'many' is refused: "),
+        ("golden_expected_gpus", "many", "golden_expected_gpus: 'many' is not a whole number. It takes int: "),
         ("golden_expected_gpus", True, "golden_expected_gpus: True is not a number. It takes int: How many GPUs"),
-        ("golden_expected_gpus", [8], "golden_expected_gpus: [8] is refused: "),
+        ("rollout_retry", "often", "rollout_retry: 'often' is neither true nor false. It takes bool: "),
+        ("golden_expected_gpus", [8], "golden_expected_gpus: [8] is not a whole number. It takes int: "),
         ("golden_allow_reboot", "maybe", "It takes bool: Consent to reboot a node when that is due."),
         ("golden_container_injections", ["runtime", "hook"], "hook. It takes one of runtime, cdi: "),
         ("device_access_mode", 432, "device_access_mode: 432 is not text. Put quotes around it"),
@@ -181,6 +182,7 @@ def test_only_public_variables_are_templated():
         ("driver_persistence", "driver_persistenced"),
         ("bundle_files", "bundle_file"),
         ("toolkit_cdi_", "toolkit_cdi"),
+        ("rollout_drian", "rollout_drain"),
     ],
 )
 def test_a_misspelt_variable_is_told(name, meant):
