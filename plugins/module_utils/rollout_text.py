@@ -136,7 +136,7 @@ def message(made: Plan, outcomes: t.Mapping[str, str], then: waves.Next) -> str:
     if made.halted or then.stop:
         why = "stopped: %s" % reason
     elif set(left) == {waves.BUSY}:
-        why = "is not complete: nodes are at work. Run the same command again when their GPUs are free"
+        why = "is not complete: nodes are at work, or were not drained. Run the same command again"
     else:
         why = "is not complete, within its budget of %d" % made.budget
     if made.id == rollout_back.ID:

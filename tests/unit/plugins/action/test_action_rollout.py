@@ -432,7 +432,7 @@ def test_a_rollout_that_has_stopped(made):
         ),
         (
             "busy",
-            "The rollout %s is not complete: nodes are at work. Run the same command again when their GPUs are free. "
+            "The rollout %s is not complete: nodes are at work, or were not drained. Run the same command again. "
             "Not golden for it: busy: n3.",
         ),
     ],
