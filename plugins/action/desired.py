@@ -140,13 +140,14 @@ class _Preparation:
     def back_to(self, kept: t.Dict[str, t.Any], task_vars: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         """The same result for a state that a node has kept: what was proven there, whatever bundle and variables say.
 
-        What steers a run is that of now, consent too; so is the agent, which is this collection's.
+        What steers a run is that of now, consent too; so is the agent, which is this collection's. Of nvidia-ml-py the
+        controller has one version, that of the new bundle: if the old one's were asked for, there would be no way back.
         """
         settings, problems = role_variables.read(task_vars, self._value_of)
         self.problems += problems
         try:
             there = desired_from_plain(kept["desired"])
-            digest, source = agent_zip.build(there.lock["python"]["nvidia_ml_py"])
+            digest, source = agent_zip.build(agent_zip.installed())
             wanted, expected = rendering.with_agent(there, digest, str(source)), int(kept["expected_gpus"])
         except agent_zip.AgentError as error:
             self.problems.append(error.problem)

@@ -20,6 +20,9 @@ from .plain import from_plain
 
 FILE = "rollout.json"
 
+#: What stands for rollout and wave where a node goes back from what no rollout has brought.
+ALONE = "rollback"
+
 PENDING, DRAINING, CONVERGING, VERIFYING, SOAKING = "pending", "draining", "converging", "verifying", "soaking"
 GOLDEN, ROLLING_BACK, ROLLED_BACK = "golden", "rolling_back", "rolled_back"
 FAILED, STOPPED = "failed", "stopped"
@@ -46,6 +49,7 @@ _MOVES: t.Dict[str, t.Tuple[str, ...]] = {
 }
 
 #: Another run may enter these: it goes on from where a killed one stood. All others are for the run that owns the node.
+#: It must have seen whose the node was: a run from which it was taken since may not take it back.
 _ENTRIES = (PENDING, DRAINING, ROLLING_BACK, STOPPED)
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -157,22 +161,27 @@ def begin(
     boot_id: str,
     target: t.Tuple[str, str],
     proven: t.Tuple[str, str],
+    found_run: str = "",
 ) -> Record:
     """The record with which a node enters a rollout: pending.
 
-    A node that another run has left half way is proven for nothing now. Its way back is the one that was known when the
-    work on it began, also where a rollout has given way to this one.
+    Its way back is what it was proven for last, which may be newer than what an old record says: it came to the lock
+    by this very rollout and has other role variables now, or was rolled back with another version of the agent. Where
+    nothing proven is kept, it is the one that was known when the work on the node began.
 
     :arg target: the lock's id and the desired digest that are wanted
-    :arg proven: the same of what the node is golden for now; empty where it is golden for nothing
+    :arg proven: the same of what the node was proven for last, but for the target; empty where there is none
+    :arg found_run: the run that had the node when this one has read it
     :raises MoveRefused: where the node stands in the middle of this very rollout: that begins again at draining
     """
     base = proven
     if old is not None and old.rollout == rollout:
-        _need_move(old, run, PENDING)
-        base = (old.base_lock, old.base_digest) if old.base_digest else proven
-    elif old is not None and not proven[1] and old.state in (*IN_FLIGHT, FAILED):
-        base = (old.base_lock, old.base_digest)
+        _need_move(old, run, PENDING, found_run)
+        base = proven if proven[1] else (old.base_lock, old.base_digest)
+    elif old is not None:
+        _need_own(old, run, PENDING, found_run)
+        if not proven[1] and old.state in (*IN_FLIGHT, FAILED):
+            base = (old.base_lock, old.base_digest)
     same = old is not None and old.rollout == rollout
     return Record(
         schema=SCHEMA,
@@ -191,44 +200,111 @@ def begin(
 
 
 def moved(
-    record: Record, state: str, *, run: str, now: str, boot_id: str, reason: str = "", deadline: str = ""
+    record: Record,
+    state: str,
+    *,
+    run: str,
+    now: str,
+    boot_id: str,
+    reason: str = "",
+    deadline: str = "",
+    found_run: str = "",
 ) -> Record:
     """The record after one step.
 
     :arg deadline: until when the node must be back, where this step reboots it
+    :arg found_run: the run that had the node when this one has read it
     :raises MoveRefused: when the state may not follow, or the node is another run's
     """
-    _need_move(record, run, state)
+    _need_move(record, run, state, found_run)
     return dataclasses.replace(
         record, state=state, run=run, since=now, boot_id=boot_id, reason=reason, deadline=deadline
     )
 
 
-def _need_move(record: Record, run: str, state: str) -> None:
-    refused = refusal(record, run, state)
+def left(
+    old: t.Optional[Record],
+    *,
+    run: str,
+    now: str,
+    boot_id: str,
+    there: t.Tuple[str, str],
+    back_to: t.Tuple[str, str],
+    reason: str,
+    found_run: str = "",
+) -> Record:
+    """The record with which a node goes back by itself: rolling_back, out of the rollout that brought what it has.
+
+    So a way back that is cut off is gone on with, and one that came to its end is not gone again.
+
+    :arg there: the lock's id and the desired digest of what the node has now
+    :arg back_to: the same of what it goes back to
+    :raises MoveRefused: when the node is another run's
+    """
+    if old is not None and old.in_flight and old.base_digest:
+        return moved(old, ROLLING_BACK, run=run, now=now, boot_id=boot_id, reason=reason, found_run=found_run)
+    if old is not None:
+        _need_own(old, run, ROLLING_BACK, found_run)
+    brought = old is not None and old.state == GOLDEN and old.target_lock == there[0]
+    return Record(
+        schema=SCHEMA,
+        rollout=old.rollout if old is not None and brought else ALONE,
+        state=ROLLING_BACK,
+        run=run,
+        wave=old.wave if old is not None and brought else ALONE,
+        started=now,
+        since=now,
+        reason=reason,
+        target_lock=there[0],
+        target_digest=there[1],
+        base_lock=back_to[0],
+        base_digest=back_to[1],
+        boot_id=boot_id,
+    )
+
+
+def _need_move(record: Record, run: str, state: str, found_run: str) -> None:
+    refused = refusal(record, run, state, found_run)
     if refused:
         raise MoveRefused(refused)
 
 
-def refusal(record: Record, run: str, state: str) -> str:
+def _need_own(record: Record, run: str, state: str, found_run: str) -> None:
+    refused = _of_another(record, run, state, found_run)
+    if refused:
+        raise MoveRefused(refused)
+
+
+def refusal(record: Record, run: str, state: str, found_run: str = "") -> str:
     """Why this run may not bring the node to this state; "" when it may."""
     if state not in STATES:
         return "%r is no state of a rollout; these are: %s" % (state, ", ".join(STATES))
+    # Before what may follow: where another run has moved the node on meanwhile, that is what is to be said.
+    refused = _of_another(record, run, state, found_run)
+    if refused:
+        return refused
     if state not in _MOVES[record.state]:
         return "a node that is %s cannot become %s; run rollout.yml again: it goes on from what it finds" % (
             record.state,
             state,
-        )
-    if record.run != run and state not in _ENTRIES:
-        return (
-            "run %s may not make the node %s: run %s has it since %s. If that run has taken the node over, let it "
-            "finish; else run rollout.yml again." % (run, state, record.run, record.since)
         )
     if state == ROLLING_BACK and not record.base_digest:
         return "the node was never golden before this rollout, so there is no way back: it can only become failed"
     if state == FAILED and record.state in WORKING and record.base_digest:
         return "the node has a way back, to lock %s: it goes to rolling_back, not to failed" % record.base_lock
     return ""
+
+
+def _of_another(record: Record, run: str, state: str, found_run: str) -> str:
+    """Why a node that another run has is not this one's; "" where it is, or may be taken over."""
+    # Without a way back there is nothing but the end that a run could take over.
+    entry = state in _ENTRIES or (state == FAILED and not record.base_digest)
+    if record.run == run or (entry and record.run == found_run):
+        return ""
+    return (
+        "run %s may not make the node %s: run %s has it since %s. If that run has taken the node over, let it "
+        "finish; else run rollout.yml again." % (run, state, record.run, record.since)
+    )
 
 
 # --- times --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import rollout_plan, waves
+from . import rollout, rollout_plan, waves
 from .printable import one_line
 from .rollout import Known
 from .rollout_plan import Plan, Step
@@ -45,38 +45,10 @@ def plan(known: t.Sequence[Known], locks: t.Mapping[str, str], errors: t.Mapping
         for name in wave.hosts
     }
     allowed = waves.budget(settings.budget, len(hosts))
-    spent = {name: step for name, step in steps.items() if step.outcome}
-    against = _opposite(known, locks, settings.within)
+    spent = {name: step for name, step in steps.items() if step.outcome in waves.COUNTED}
     if len(spent) > allowed:
-        against = [*_cannot(spent), _over(spent, allowed, len(hosts), settings.within), *against]
-    if against:
-        return Plan(ID, tuple(against))
+        return Plan(ID, (*_cannot(spent), _over(spent, allowed, len(hosts), settings.within)))
     return Plan(ID, budget=allowed, waves=slices, steps=steps)
-
-
-def _opposite(known: t.Sequence[Known], locks: t.Mapping[str, str], within: str) -> t.List[str]:
-    """Nodes that would go where others come from. One that is back already has the newer lock for the one before."""
-    ways: t.Dict[t.Tuple[str, str], t.List[str]] = {}
-    for host in known:
-        if host.reachable and host.lock and locks.get(host.name):
-            ways.setdefault((host.lock, locks[host.name]), []).append(host.name)
-    said = (
-        "nodes would go opposite ways, as after a way back that ended before all were back: %s have the lock %s and "
-        "would go to %s, and %s the other way. Leave out those that are where they should be: %s or %s"
-    )
-    return [
-        said
-        % (
-            waves.names(there),
-            waves.short(one),
-            waves.short(other),
-            waves.names(ways[other, one]),
-            rollout_plan.leave_out(there, within),
-            rollout_plan.leave_out(ways[other, one], within),
-        )
-        for (one, other), there in ways.items()
-        if one < other and (other, one) in ways
-    ]
 
 
 def _cannot(spent: t.Mapping[str, Step]) -> t.List[str]:
@@ -97,6 +69,10 @@ def _over(spent: t.Mapping[str, Step], allowed: int, total: int, within: str) ->
 def _step(host: Known, wave: str, lock: str, error: str) -> Step:
     if not host.reachable:
         return Step(wave, rollout_plan.UNREACHABLE, waves.LOST, host.failure or "it could not be reached")
+    record = host.record
+    if record is not None and record.state == rollout.ROLLED_BACK and host.lock and host.lock == record.base_lock:
+        # Once more would bring the lock again that it has left.
+        return Step(wave, rollout_plan.DONE, waves.GOLDEN, "it is back already, since %s" % record.since)
     if not lock:
         return Step(wave, rollout_plan.SETTLED, waves.FAILED, "there is no way back: %s" % error)
     return Step(wave, rollout_plan.ROLL_BACK)

@@ -82,7 +82,8 @@ def plan(known: t.Sequence[Known], settings: Settings, identity: str, now: Now) 
     if halts and not under_way:
         return Plan(identity, tuple(halts), tuple(others.warnings))
     if halts:
-        steps = {name: _held(step) for name, step in steps.items()}
+        stopped = any(step.outcome == waves.STOPPED for step in steps.values())
+        steps = {name: _held(step, stopped) for name, step in steps.items()}
     slices = _begun_first(slices, steps, bool(halts))
     steps = {name: dataclasses.replace(steps[name], wave=wave.name) for wave in slices for name in wave.hosts}
     warnings = others.warnings + _warnings(pool, steps, canaries)
@@ -107,8 +108,14 @@ def _step(host: Known, wave: str, retry: bool, identity: str) -> Step:
     return Step(wave, CONVERT)
 
 
-def _held(step: Step) -> Step:
-    """In a rollout that has stopped, what was not begun stays as it is."""
+def _held(step: Step, stopped: bool) -> Step:
+    """In a rollout that has stopped, what was not begun stays as it is.
+
+    :arg stopped: a run has told so to the nodes that waited; one that was under way then was lost to it, and goes back
+    """
+    if stopped and step.action == CONTINUE:
+        why = "the rollout was stopped when nobody saw the node come out"
+        return dataclasses.replace(step, action=ROLL_BACK, reason="%s: %s" % (why, step.reason))
     return dataclasses.replace(step, action=SETTLED, outcome=waves.STOPPED) if step.action == CONVERT else step
 
 

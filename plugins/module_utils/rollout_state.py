@@ -15,6 +15,9 @@ from .model import Boot, Desired, Reading, to_plain
 from .rollout import MoveRefused, Record
 from .system import System
 
+#: Why there is no way back, where nothing is wrong with what is kept.
+NEVER = "it was never golden for another lock"
+
 
 def read(state: State, system: t.Optional[System] = None) -> Reading[Record]:
     """None: no rollout has been here. Unknown: the record cannot be understood."""
@@ -22,7 +25,9 @@ def read(state: State, system: t.Optional[System] = None) -> Reading[Record]:
     return rollout.parse(text.value) if text.known else Reading.unknown(text.error or "")
 
 
-def enter(state: State, boot: Boot, *, rollout_id: str, run: str, wave: str, wanted: Desired) -> Change:
+def enter(
+    state: State, boot: Boot, *, rollout_id: str, run: str, wave: str, wanted: Desired, found_run: str = ""
+) -> Change:
     """The node takes part in a rollout: pending, with the way back that it has now.
 
     :raises MoveRefused: where the record on the node cannot be understood, or the node stands in the middle of it
@@ -38,12 +43,42 @@ def enter(state: State, boot: Boot, *, rollout_id: str, run: str, wave: str, wan
         boot_id=boot.boot_id,
         target=(str(wanted.lock["id"]), wanted.digest),
         proven=_ids(proven),
+        found_run=found_run,
+    )
+    return _put(state, old, record)
+
+
+def leave(state: State, boot: Boot, *, run: str, reason: str, found_run: str = "") -> Change:
+    """The node goes back by itself, to what ``previous`` says.
+
+    :raises MoveRefused: where there is no way back, or the node is another run's
+    """
+    old, back_to = _known(state), previous(state)
+    if back_to.value is None:
+        raise MoveRefused("there is no way back: %s" % (back_to.error or NEVER))
+    record = rollout.left(
+        old,
+        run=run,
+        now=marks.now(),
+        boot_id=boot.boot_id,
+        there=_ids(state.stored().value),
+        back_to=_ids(back_to.value),
+        reason=reason,
+        found_run=found_run,
     )
     return _put(state, old, record)
 
 
 def move(
-    state: State, boot: Boot, to: str, *, rollout_id: str, run: str, reason: str = "", back_within: int = 0
+    state: State,
+    boot: Boot,
+    to: str,
+    *,
+    rollout_id: str,
+    run: str,
+    reason: str = "",
+    back_within: int = 0,
+    found_run: str = "",
 ) -> Change:
     """One step.
 
@@ -56,7 +91,9 @@ def move(
         raise MoveRefused("the node %s, and not in %s; run rollout.yml again" % (there, rollout_id))
     now = marks.now()
     deadline = rollout.after(now, back_within) if back_within else ""
-    record = rollout.moved(old, to, run=run, now=now, boot_id=boot.boot_id, reason=reason, deadline=deadline)
+    record = rollout.moved(
+        old, to, run=run, now=now, boot_id=boot.boot_id, reason=reason, deadline=deadline, found_run=found_run
+    )
     return _put(state, old, record)
 
 
@@ -68,6 +105,19 @@ def base(state: State, record: Record) -> Reading[Stored]:
     if found.known and found.value is None:
         return Reading.unknown("the state %s, to which it would go back, is not kept any more" % record.base_digest)
     return found
+
+
+def previous(state: State) -> Reading[Stored]:
+    """What the node was proven for before the lock that it has, or before the rollout in the middle of which it is."""
+    read_record = read(state)
+    record = read_record.value
+    if not read_record.known:
+        return Reading.unknown(read_record.error or "")
+    if record is not None and record.in_flight and record.base_digest:
+        return base(state, record)
+    stored = state.stored().value
+    there = str(stored.desired.lock["id"]) if stored else ""
+    return marks.way_back(state, lambda desired: desired.lock["id"] != there)
 
 
 def booted_at(boot: Boot) -> str:

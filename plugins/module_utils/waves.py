@@ -28,8 +28,8 @@ _WAVE = "wave-%d"
 #: So long, and no longer: Python refuses to make a number of thousands of digits.
 _SIZE = re.compile(r"\s*([0-9]{1,9})\s*(%?)\s*", re.ASCII)
 
-#: Names that one sentence shows, and hex digits of a lock's id: as many as people compare.
-_SHOWN, _DIGITS = 8, 12
+#: Names that one sentence shows.
+_SHOWN = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,10 +59,11 @@ class Wave:
 
 @dataclasses.dataclass(frozen=True)
 class Next:
-    """Whether a rollout stops after a wave, and why."""
+    """Whether a rollout stops after a wave, and why. ``again``: nothing has failed, and the same command goes on."""
 
     stop: bool
     reason: str = ""
+    again: bool = False
 
 
 def size(value: t.Any) -> Size:
@@ -131,7 +132,8 @@ def after_wave(outcomes: t.Mapping[str, str], canaries: t.Collection[str], allow
     bad = [name for name, outcome in outcomes.items() if name in set_apart and outcome != GOLDEN]
     if bad:
         told = ", ".join("%s is %s" % (one_line(name), words(outcomes[name])) for name in bad[:_SHOWN])
-        return Next(True, "a canary did not become golden: %s" % told)
+        again = all(outcomes[name] == BUSY for name in bad)
+        return Next(True, "a canary did not become golden: %s" % told, again)
     failed = [name for name, outcome in outcomes.items() if name not in set_apart and counts(outcome)]
     if len(failed) > allowed:
         said = "%s failed, and the budget is %d: %s"
@@ -156,11 +158,6 @@ def names(hosts: t.Sequence[str]) -> str:
     """The first names of a list, and how many more there are."""
     shown = ", ".join(one_line(name) for name in hosts[:_SHOWN])
     return shown + (" and %d more" % (len(hosts) - _SHOWN) if len(hosts) > _SHOWN else "")
-
-
-def short(lock: str) -> str:
-    """The id of a lock, as short as people compare it."""
-    return one_line(lock.rpartition(":")[2][:_DIGITS]) or "?"
 
 
 def nodes(count: int, word: str = "node") -> str:

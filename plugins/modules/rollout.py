@@ -127,6 +127,14 @@ reason:
   description: Why it stops, or an empty text.
   type: str
   returned: O(step=wave)
+again:
+  description: Whether it stops for a canary alone that is at work. Nothing has failed, and the same command goes on.
+  type: bool
+  returned: O(step=wave)
+wave:
+  description: The wave, for O(wave) of O(step=end).
+  type: str
+  returned: O(step=wave)
 message:
   description: Why the pool is not whole; an empty text where every node is golden for the bundle.
   type: str

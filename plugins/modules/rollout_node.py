@@ -34,6 +34,8 @@ options:
       - V(base) also returns what the node was proven for before the rollout, and V(previous) what it was proven for
         before it was given the lock that it has, or before the rollout in the middle of which it stands.
       - V(pending) has the node take part in the rollout; every other is a step of it.
+      - V(rolling_back) without O(rollout) has the node go back to what V(previous) says, out of the rollout in which
+        it is, or without one. The steps after it name the rollout that RV(record) then has.
     type: str
     choices:
       - read
@@ -63,11 +65,18 @@ options:
     description: How many GPUs the node has when it is whole. Needed for V(read).
     type: int
   rollout:
-    description: Id of the rollout, as the action C(goldennode.gpu.rollout) returns it. Needed for every step.
+    description: Id of the rollout, as the action C(goldennode.gpu.rollout) returns it. Needed for every step but a
+      V(rolling_back) without one.
     type: str
   run:
     description: Name of the run, as the action C(goldennode.gpu.desired) returns it. Needed for every step.
     type: str
+  found_run:
+    description:
+      - The run that had the node when this one has read it (RV(record.run)), empty where none had.
+      - A run takes a node over from that run alone. One from which a node was taken since steps aside.
+    type: str
+    default: ""
   wave:
     description: The wave of the node, V(canary-1) or V(wave-2). Needed for V(pending).
     type: str
@@ -177,6 +186,8 @@ from ansible_collections.goldennode.gpu.plugins.module_utils.probe.look import c
 
 #: These look only.
 _LOOKS = ("read", "base", "previous")
+#: These have needs of their own.
+_OF_THEIR_OWN = (rollout.PENDING, rollout.ROLLING_BACK)
 #: Seconds for the cheap look.
 _LOOK_SECONDS = 20.0
 
@@ -192,6 +203,7 @@ def main() -> None:
             "expected_gpus": {"type": "int"},
             "rollout": {"type": "str"},
             "run": {"type": "str"},
+            "found_run": {"type": "str", "default": ""},
             "wave": {"type": "str"},
             "reason": {"type": "str", "default": ""},
             "back_within": {"type": "int", "default": 0},
@@ -200,7 +212,8 @@ def main() -> None:
         required_if=[
             ("state", "read", ("desired", "expected_gpus")),
             ("state", "pending", ("desired", "rollout", "run", "wave")),
-            *(("state", step, ("rollout", "run")) for step in rollout.STATES if step != rollout.PENDING),
+            ("state", "rolling_back", ("run",)),
+            *(("state", step, ("rollout", "run")) for step in rollout.STATES if step not in _OF_THEIR_OWN),
         ],
         supports_check_mode=True,
         no_log=True,  # the arguments are long and would fill the journal of the node
@@ -234,12 +247,15 @@ def _step(
 ) -> _Plain:
     if boot.value is None:
         raise rollout.MoveRefused("the boot id of the node is not known: %s" % boot.error)
-    ids = {"rollout_id": given["rollout"], "run": given["run"]}
+    ids = {"rollout_id": given["rollout"], "run": given["run"], "found_run": given["found_run"]}
     with state.locked(given["lock_timeout"]):
         if given["state"] == rollout.PENDING and given["wave"]:
             if desired is None:
                 raise rollout.MoveRefused("nothing is wanted of this node's platform")
             change = rollout_state.enter(state, boot.value, wave=given["wave"], wanted=desired, **ids)
+        elif given["state"] == rollout.ROLLING_BACK and not given["rollout"]:
+            mine = {"run": given["run"], "found_run": given["found_run"]}
+            change = rollout_state.leave(state, boot.value, reason=given["reason"], **mine)
         else:
             how = {"reason": given["reason"], "back_within": given["back_within"]}
             change = rollout_state.move(state, boot.value, given["state"], **how, **ids)
@@ -272,13 +288,9 @@ def _way_back(state: State, which: str) -> _Plain:
     if which == "base":
         if record is not None:
             found = rollout_state.base(state, record)
-    elif record is not None and record.in_flight and record.base_digest:
-        found = rollout_state.base(state, record)
     else:
-        stored = state.stored().value
-        left = str(stored.desired.lock["id"]) if stored else ""
-        found = marks.way_back(state, lambda desired: desired.lock["id"] != left)
-    error = found.error or ("" if found.value else "it was never golden for another lock")
+        found = rollout_state.previous(state)
+    error = found.error or ("" if found.value else rollout_state.NEVER)
     return {"way_back": marks.portable(found.value) if found.value else None, "way_back_error": error}
 
 

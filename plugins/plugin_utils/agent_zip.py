@@ -63,6 +63,18 @@ def build(nvidia_ml_py: str, cache: t.Optional[pathlib.Path] = None) -> t.Tuple[
     return digest, path
 
 
+def installed() -> str:
+    """The version of nvidia-ml-py that is installed beside Ansible.
+
+    :raises AgentError: when there is none
+    """
+    try:
+        return importlib.metadata.version("nvidia-ml-py")
+    except importlib.metadata.PackageNotFoundError as error:
+        fix = "Install it where ansible-playbook runs: pip install nvidia-ml-py"
+        raise AgentError(Problem("nvidia-ml-py", MISSING, "is not installed on the controller", fix)) from error
+
+
 def pynvml(wanted: str) -> pathlib.Path:
     """The file pynvml.py of the nvidia-ml-py that is installed beside Ansible, when it is the wanted version."""
     fix = "Install it where ansible-playbook runs: pip install nvidia-ml-py==%s" % wanted

@@ -10,6 +10,7 @@ import pathlib
 
 import pytest
 from poollib import Pool, bed, golden_snapshots, node_of_this_worker
+from test_diagnose import Wanted, seen_live_and_from_a_capture
 
 pytestmark = pytest.mark.engines
 
@@ -52,6 +53,21 @@ def test_mig_without_an_instance_is_named_on_the_host(golden_a100: Pool) -> None
     assert "-cgi PROFILE" in row["fix"]
     bed("fault", A100.name, "mig-empty", "off")
     assert golden_a100.verify().report[A100.name]["golden"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "wanted"),
+    [
+        ("mig-empty", Wanted("host_driver", "host_driver.mig", "has no instance")),
+        ("mig-pending", Wanted("host_driver", "host_driver.mig", "reset")),
+    ],
+)
+def test_a_fault_of_mig_is_named_first_live_and_from_a_capture(golden_a100: Pool, fault: str, wanted: Wanted) -> None:
+    bed("fault", A100.name, fault, "on")
+    try:
+        seen_live_and_from_a_capture(golden_a100, A100, wanted)
+    finally:
+        bed("fault", A100.name, fault, "off")
 
 
 def test_a_specification_from_before_mig_is_named_and_mended(golden_a100: Pool) -> None:

@@ -76,13 +76,12 @@ def test_an_upgrade_of_driver_toolkit_and_docker_with_a_reboot(pool: Pool) -> No
     assert run.outcomes() == all_are("golden")
     assert states() == all_are("sim-new golden")
     assert [node.rollout_record()["wave"] for node in NODES] == ["canary-1", "wave-1", "wave-2", "wave-2"]
-    assert {node.ssh("cat /proc/driver/nvidia/version").stdout.split("Module")[1].split()[0] for node in NODES} >= {
-        "580.178.04"
-    }
+    assert all("580.178.04" in node.ssh("cat /proc/driver/nvidia/version").stdout for node in NODES)
 
     again = new.rollout(**SHORT)
     assert again.rc == 0, again.output
-    assert all(again.output.count("%s" % node.name) for node in NODES)
+    assert again.outcomes() == all_are("golden")
+    assert "golden for it already" in again.output
     assert states() == all_are("sim-new golden")
 
     back = new.run("rollback", variables={**SHORT, "golden_allow_reboot": True, "docker_allow_restart": True})
@@ -151,7 +150,7 @@ def test_a_canary_that_never_comes_back_from_its_reboot(pool: Pool) -> None:
     impatient = {**SHORT, "golden_reboot_timeout": 20, "golden_look_timeout": 20}
     variables = {**new.rollout_variables(), **impatient}
     output = new.run_cut_off_at("Reboot, since", lambda: bed("power", CANARY.name, "off"), "rollout", **variables)
-    assert "%s" % CANARY.name in output
+    assert "%s is lost" % CANARY.name in output
     assert marks(PRODUCTION) == before
     assert {node.rollout_record()["state"] for node in PRODUCTION} == {"stopped"}, output
 
@@ -168,29 +167,40 @@ def test_a_canary_that_never_comes_back_from_its_reboot(pool: Pool) -> None:
     assert marks(PRODUCTION) == before
 
 
+#: As with hardware that the new version does not suit: with it Docker loses its CDI, and with the old one it does not.
+DISLIKES = """cat > /root/dislikes <<'END'
+while sleep 0.2; do
+  dpkg-query --show nvidia-container-toolkit | grep -q 1.20.1-1 && grep -q '"cdi": *true' /etc/docker/daemon.json \\
+    && sed -i 's/"cdi": *true/"cdi": false/' /etc/docker/daemon.json
+done
+END
+systemd-run --unit=dislikes sh /root/dislikes"""
+
+
 @pytest.mark.parametrize("budget", [1, 0], ids=["inside the budget", "beyond the budget"])
-def test_a_node_of_a_wave_that_fails(pool: Pool, budget: int) -> None:
+def test_a_node_of_the_second_wave_that_fails(pool: Pool, budget: int) -> None:
     new = pool.with_bundle("sim-wave", **NEW)
     new.lock()
-    bad, *rest = PRODUCTION
-    # What a person has pinned there keeps the new version out, and the old one in.
-    bad.ssh("printf 'Package: nvidia-container-toolkit\nPin: version 1.20.1-1\nPin-Priority: -1\n' "
-            "> /etc/apt/preferences.d/00a-mine")  # fmt: skip
-    run = new.rollout(**SHORT, rollout_budget=budget)
-    assert bad.rollout_record()["state"] in ("rolled_back", "failed"), run.output
-    assert states([CANARY]) == all_are("sim-wave golden", [CANARY])
-    assert states([bad]) == all_are("sim-a golden", [bad])
+    first, bad, last = PRODUCTION
+    bad.ssh(DISLIKES)
+    run = new.rollout(**{**SHORT, "rollout_waves": [1]}, rollout_budget=budget)
     assert run.rc != 0  # a node is not golden for the lock, whatever the budget
-    expected = "sim-wave golden" if budget else "sim-a golden"
-    assert states(rest) == all_are(expected, rest)
-    assert {node.rollout_record()["state"] for node in rest} == {"golden" if budget else "stopped"}
+    assert run.outcomes() == {
+        CANARY.name: "golden",
+        first.name: "golden",
+        bad.name: "rolled_back",
+        last.name: "golden" if budget else "stopped",
+    }, run.output
+    assert states([CANARY, first]) == all_are("sim-wave golden", [CANARY, first])
+    assert states([bad]) == all_are("sim-a golden", [bad])
+    assert states([last]) == all_are("sim-wave golden" if budget else "sim-a golden", [last])
+    assert [node.rollout_record()["state"] for node in PRODUCTION] == list(run.outcomes().values())[1:]
 
 
 def test_a_controller_that_is_killed_at_each_stage_and_run_again(pool: Pool) -> None:
     new = pool.with_bundle("sim-killed", **NEW)
     new.lock()
     variables = {**new.rollout_variables(), **SHORT}
-    seen = []
     for task, state in (
         ("Have every node that waits for the lock take part", None),
         ("Take the work off the node", "draining"),
@@ -201,13 +211,10 @@ def test_a_controller_that_is_killed_at_each_stage_and_run_again(pool: Pool) -> 
     ):
         new.run_killed_at(task, "rollout", **variables)
         if state is not None:
-            seen.append(CANARY.rollout_record()["state"] == state)
-            assert seen[-1], (task, CANARY.rollout_record())
-    other = pool.with_bundle("sim-other", toolkit={"version": "1.19.1", "waiver": None})
+            assert CANARY.rollout_record()["state"] == state, task
     run = new.rollout(**SHORT)
     assert run.rc == 0, run.output
     assert states() == all_are("sim-killed golden")
-    assert other.bundle.exists()
 
 
 def test_another_rollout_waits_until_this_one_is_finished(pool: Pool) -> None:

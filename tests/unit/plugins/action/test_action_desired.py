@@ -455,6 +455,15 @@ def test_another_agent_makes_another_digest_of_a_kept_state(pool, monkeypatch):
     assert wanted["files"]["/usr/local/lib/goldennode/agent.pyz"]["sha256"] == "b" * 64
 
 
+def test_there_is_a_way_back_from_a_bundle_with_another_nvidia_ml_py(pool):
+    """The controller has one version: that of the bundle that the nodes are taken back from."""
+    kept = stored(pool)
+    kept["desired"]["lock"]["python"]["nvidia_ml_py"] = "12.1.1"
+    wanted = run(pool, {"stored": kept})["desired"][PLATFORM]
+    assert wanted["digest"] == kept["desired"]["digest"]
+    assert wanted["lock"]["python"]["nvidia_ml_py"] == "12.1.1"
+
+
 def test_a_kept_state_that_cannot_be_understood_is_said_and_nothing_is_changed(pool):
     assert refused(pool, {"stored": {"desired": {"digest": "x"}, "expected_gpus": 8}}).startswith(
         "stored cannot be understood: desired: "

@@ -67,14 +67,35 @@ def test_a_node_with_a_way_back_takes_it_and_one_without_has_failed(state):
 @pytest.mark.parametrize(("state", "then"), [(a, b) for a, all_b in ALLOWED.items() for b in all_b.split()])
 def test_another_run_enters_a_node_and_never_takes_it_a_step_further(state, then):
     record = rollouts.record(state, base="" if then == "failed" and state != "rolling_back" else "sha256:base")
-    said = rollout.refusal(record, "run-2", then)
-    if then in ("pending", "draining", "rolling_back", "stopped"):
-        assert said == ""
-    else:
-        assert said == (
-            "run run-2 may not make the node %s: run run-1 has it since %s. If that run has taken the node over, let "
-            "it finish; else run rollout.yml again." % (then, T0)
-        )
+    refused = (
+        "run run-2 may not make the node %s: run run-1 has it since %s. If that run has taken the node over, let "
+        "it finish; else run rollout.yml again." % (then, T0)
+    )
+    entered = then in ("pending", "draining", "rolling_back", "stopped") or (
+        then == "failed" and not record.base_digest
+    )
+    assert rollout.refusal(record, "run-2", then, found_run="run-1") == ("" if entered else refused)
+    # It has read the node before run-1 took it.
+    assert rollout.refusal(record, "run-2", then, found_run="run-0") == refused
+    assert rollout.refusal(record, "run-2", then) == refused
+
+
+def test_a_run_from_which_a_node_was_taken_does_not_take_it_back():
+    record = move(move(rollouts.record("converging", run="run-0"), "draining", found_run="run-0"), "converging")
+    for state in ("verifying", "draining", "rolling_back"):
+        assert "run run-1 has it since" in rollout.refusal(record, "run-0", state, found_run="run-older")
+
+
+def test_a_run_is_told_that_another_has_the_node_wherever_that_has_brought_it():
+    said = rollout.refusal(rollouts.record("golden"), "run-0", "verifying", found_run="run-0")
+    assert said.startswith("run run-0 may not make the node verifying: run run-1 has it since ")
+
+
+def test_another_rollout_does_not_write_over_one_that_has_begun_meanwhile():
+    old = rollouts.record("pending", identity="R-old")
+    with pytest.raises(MoveRefused, match="run run-2 may not make the node pending: run run-1 has it since"):
+        begin(old, found_run="")
+    assert begin(old, found_run="run-1").rollout == "R-new"
 
 
 def test_a_move_that_is_refused_says_why():
@@ -88,14 +109,14 @@ def test_a_step_forgets_the_deadline_and_the_reason_of_the_one_before():
     record = rollouts.record("converging", deadline=rollouts.later(2), reason="because")
     done = move(record, "verifying")
     assert (done.deadline, done.reason) == ("", "")
-    again = move(record, "draining", run="run-2", deadline=rollouts.later(3))
+    again = move(record, "draining", run="run-2", deadline=rollouts.later(3), found_run="run-1")
     assert (again.run, again.deadline) == ("run-2", rollouts.later(3))
 
 
 # --- beginning ----------------------------------------------------------------------------------------------------
 
 
-def begin(old, identity="R-new", proven=("sha256:now", "digest-now"), run="run-2"):
+def begin(old, identity="R-new", proven=("sha256:now", "digest-now"), run="run-2", found_run="run-1"):
     return rollout.begin(
         old,
         rollout=identity,
@@ -105,6 +126,7 @@ def begin(old, identity="R-new", proven=("sha256:now", "digest-now"), run="run-2
         boot_id="boot-5",
         target=("sha256:new", "digest-new"),
         proven=proven,
+        found_run=found_run,
     )
 
 
@@ -132,10 +154,55 @@ def test_the_way_back_is_kept_when_another_rollout_gives_way(state, proven, base
     assert (record.rollout, record.base_lock) == ("R-new", base)
 
 
-def test_a_retry_keeps_the_way_back_and_when_it_all_began():
-    old = rollouts.record("rolled_back", identity="R-new", started=T0)
-    record = begin(old, proven=("sha256:other", "digest-other"))
-    assert (record.base_lock, record.started, record.run) == ("sha256:base", T0, "run-2")
+@pytest.mark.parametrize("state", ["rolled_back", "failed", "stopped", "pending", "golden"])
+def test_a_retry_goes_back_to_what_was_proven_last_and_keeps_when_it_all_began(state):
+    """Golden: the lock is the same, and role variables are others. What came before the lock is a step too far back."""
+    old = rollouts.record(state, identity="R-new", started=T0)
+    record = begin(old)
+    assert (record.base_lock, record.base_digest) == ("sha256:now", "digest-now")
+    assert (record.started, record.run) == (T0, "run-2")
+    assert begin(old, proven=("", "")).base_lock == "sha256:base"
+
+
+# --- back without a rollout ---------------------------------------------------------------------------------------
+
+
+def leave(old, found_run="run-1"):
+    return rollout.left(
+        old,
+        run="run-2",
+        now=rollouts.later(5),
+        boot_id="boot-5",
+        there=("sha256:new", "digest-new"),
+        back_to=("sha256:now", "digest-now"),
+        reason="wanted",
+        found_run=found_run,
+    )
+
+
+def test_a_node_that_no_rollout_has_brought_to_its_lock_goes_back_by_itself():
+    for old in (None, rollouts.record("golden", target_lock="sha256:older"), rollouts.record("stopped")):
+        record = leave(old)
+        assert (record.rollout, record.wave) == ("rollback", "rollback")
+        assert (record.state, record.run) == ("rolling_back", "run-2")
+        assert (record.target_lock, record.base_lock, record.reason) == ("sha256:new", "sha256:now", "wanted")
+
+
+def test_a_node_leaves_the_rollout_that_has_brought_its_lock_so_that_this_is_not_brought_again():
+    record = leave(rollouts.record("golden", target_lock="sha256:new"))
+    assert (record.rollout, record.wave, record.base_lock) == (rollouts.ID, "wave-1", "sha256:now")
+
+
+def test_a_node_in_the_middle_of_a_rollout_goes_back_to_what_it_was_before_that():
+    record = leave(rollouts.record("converging"))
+    assert (record.rollout, record.state, record.base_lock) == (rollouts.ID, "rolling_back", "sha256:base")
+    assert leave(rollouts.record("converging", base="")).base_lock == "sha256:now"
+
+
+@pytest.mark.parametrize("state", ["converging", "golden"])
+def test_a_node_that_another_run_has_taken_meanwhile_is_not_taken_back(state):
+    with pytest.raises(MoveRefused, match="run run-2 may not make the node rolling_back: run run-1 has it"):
+        leave(rollouts.record(state), found_run="run-0")
 
 
 def test_what_stands_in_the_middle_of_this_rollout_is_not_begun_anew():

@@ -371,3 +371,13 @@ def test_ten_thousand_hosts_of_every_kind():
     assert made.refused == ()
     assert sorted(name for wave in made.waves for name in wave.hosts) == sorted(one.name for one in known)
     assert all(made.steps[name].wave == wave.name for wave in made.waves for name in wave.hosts)
+
+
+def test_a_node_that_was_under_way_when_its_rollout_was_stopped_goes_back():
+    """The run that gave it up has told so to the nodes that waited; it came back before its deadline."""
+    stopped = [host(name, record=record("stopped", reason="a canary is lost")) for name in ("n2", "n3")]
+    known = [host("n1", "verifying"), *stopped]
+    made = plan(known)
+    assert actions(made) == {"n1": "roll_back", "n2": "settled", "n3": "settled"}
+    assert made.steps["n1"].reason.startswith("the rollout was stopped when nobody saw the node come out")
+    assert actions(plan(known, retry=True)) == {"n1": "continue", "n2": "convert", "n3": "convert"}

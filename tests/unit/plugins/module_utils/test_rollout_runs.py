@@ -48,6 +48,7 @@ class World:
         self.nodes = {"n%d" % number: Node(kind, busy=kind == AT_WORK) for number, kind in enumerate(kinds)}
         self.variables, self.lives, self.minutes, self.run = variables, lives, 0.0, 0
         self.touched: t.List[str] = []
+        self.read: t.Dict[int, str] = {}  # by node, the run that had it when this one began
 
     def known(self) -> t.List[Known]:
         return [
@@ -77,14 +78,24 @@ class World:
         if state in rollout.WORKING and state != "draining":
             assert node.drained, "nothing is done to a node that is not drained"
         node.record = rollout.moved(
-            node.record, state, run="run-%d" % self.run, now=later(self.minutes), boot_id=str(node.boot), **more
+            node.record,
+            state,
+            run="run-%d" % self.run,
+            now=later(self.minutes),
+            boot_id=str(node.boot),
+            found_run=self.read[id(node)],
+            **more,
         )
 
     def play(self) -> t.Tuple[rollout_plan.Plan, t.Dict[str, str]]:
         """One run of the command; how every node came out that the run has reached."""
         self.run += 1
+        self.read = {id(node): node.record.run if node.record else "" for node in self.nodes.values()}
         made = rollout_plan.plan(self.known(), settings(**self.variables), ID, moment(self.minutes))
         came = {name: step.outcome for name, step in made.steps.items() if step.outcome}
+        for name, step in made.steps.items():
+            if step.action == "convert":
+                self.enter(self.nodes[name], step)
         for wave in made.waves:
             for name in wave.hosts:
                 step = made.steps[name]
@@ -93,7 +104,8 @@ class World:
                     came[name] = self.take(self.nodes[name], step)
             then = waves.after_wave(came, made.canaries, made.budget)
             if then.stop or made.halted:
-                self.stop(made, came, then.reason or made.halted)
+                if not then.again:
+                    self.stop(made, came, then.reason or made.halted)
                 break
         return made, came
 
@@ -103,20 +115,22 @@ class World:
             if name not in came and node.up and node.record and node.record.state == "pending":
                 self.move(node, "stopped", reason=why)
 
+    def enter(self, node: Node, step: rollout_plan.Step) -> None:
+        self.live()
+        proven = ("", "") if node.kind == BARE_BAD else ("old", "old")
+        node.record = rollout.begin(
+            node.record,
+            rollout=ID,
+            run="run-%d" % self.run,
+            wave=step.wave,
+            now=later(self.minutes),
+            boot_id=str(node.boot),
+            target=("new", "new"),
+            proven=proven,
+            found_run=self.read[id(node)],
+        )
+
     def take(self, node: Node, step: rollout_plan.Step) -> str:
-        if step.action == "convert":
-            self.live()
-            proven = ("", "") if node.kind == BARE_BAD else (node.lock, node.lock)
-            node.record = rollout.begin(
-                node.record,
-                rollout=ID,
-                run="run-%d" % self.run,
-                wave=step.wave,
-                now=later(self.minutes),
-                boot_id=str(node.boot),
-                target=("new", "new"),
-                proven=proven,
-            )
         if step.action == "roll_back":
             return self.back(node)
         self.move(node, "draining")
@@ -177,9 +191,13 @@ def played(world: World) -> t.Tuple[rollout_plan.Plan, t.Dict[str, str]]:
 
 
 def ends(kinds: t.Sequence[str], lives: int = 10**9, **variables: t.Any) -> t.Dict[str, str]:
+    """How every node of which the turn came has ended; "" where it did not come: it waits, or was told of the stop."""
     world = World(kinds, lives, **variables)
     played(world)
-    return states(world)
+    found = states(world)
+    waiting = [name for name in found if name not in world.touched]
+    assert {found[name] for name in waiting} <= {"pending", "stopped"}
+    return {name: "" if name in waiting else state for name, state in found.items()}
 
 
 # --- the story of the pool of four --------------------------------------------------------------------------------
@@ -218,8 +236,8 @@ def test_a_canary_that_comes_back_late_is_rolled_back_and_production_stays():
     )
     world.come_back()
     made, came = played(world)
-    assert came == {"n0": "rolled_back"}
-    assert states(world) == {"n0": "rolled_back", "n1": "", "n2": "", "n3": ""}
+    assert came == {"n0": "rolled_back", "n1": "stopped", "n2": "stopped", "n3": "stopped"}
+    assert states(world) == came
     assert set(world.touched) == {"n0"}
     made, came = world.play()
     assert made.refused[0].startswith("this rollout has stopped: the canary n0 was rolled back")
@@ -239,6 +257,14 @@ def test_a_busy_node_is_tried_again_by_the_same_command():
     world = World([GOOD, AT_WORK, GOOD], waves=[1])
     assert world.play()[1] == {"n0": "golden", "n1": "busy", "n2": "golden"}
     world.nodes["n1"].busy = False
+    assert world.play()[1] == {"n0": "golden", "n1": "golden", "n2": "golden"}
+
+
+def test_after_a_canary_that_was_busy_the_same_command_goes_on():
+    world = World([AT_WORK, GOOD, GOOD], waves=[1])
+    assert world.play()[1] == {"n0": "busy"}
+    assert states(world) == {"n0": "pending", "n1": "pending", "n2": "pending"}
+    world.nodes["n0"].busy = False
     assert world.play()[1] == {"n0": "golden", "n1": "golden", "n2": "golden"}
 
 

@@ -210,6 +210,21 @@ def test_why_it_stops():
         "2 production nodes failed, and the budget is 1: b, a"
     )
     assert waves.after_wave({"a": "golden"}, ["a"], 0) == waves.Next(False, "")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "again"),
+    [
+        ({"a": "busy"}, True),
+        ({"a": "busy", "b": "golden"}, True),
+        ({"a": "busy", "b": "rolled_back"}, False),
+        ({"a": "lost"}, False),
+        ({"c": "failed"}, False),
+    ],
+)
+def test_a_canary_that_is_at_work_has_not_failed_so_the_others_keep_waiting(outcomes, again):
+    then = waves.after_wave(outcomes, ["a", "b"], 0)
+    assert (then.stop, then.again) == (True, again)
     many = waves.after_wave({"n%d" % number: "lost" for number in range(50)}, [], 0)
     assert many.reason.endswith("n6, n7 and 42 more")
 

@@ -170,3 +170,43 @@ def test_the_lock_before_is_told_for_a_rollback_without_a_rollout(node: Node) ->
     node.golden()
     node.golden(NEW)
     assert node.call("previous")["way_back"] == marks.portable(Stored(OLD, 1))
+
+
+LEAVE = {"run": "run 2", "reason": "rollback.yml takes the node back"}
+
+
+def test_a_node_goes_back_by_itself_and_leaves_the_rollout_that_has_brought_its_lock(node: Node) -> None:
+    node.golden()
+    node.steps("pending", "draining", "converging", "verifying", "soaking")
+    node.golden(NEW)
+    node.steps("golden")
+    found = node.call("rolling_back", found_run="run 1", **LEAVE)["record"]
+    assert (found["rollout"], found["state"], found["run"]) == (RUN["rollout"], "rolling_back", "run 2")
+    assert (found["base_lock"], found["target_lock"]) == (OLD.lock["id"], NEW.lock["id"])
+    assert node.call("previous")["way_back"] == marks.portable(Stored(OLD, 1))
+    assert node.call("rolled_back", rollout=found["rollout"], run="run 2")["record"]["state"] == "rolled_back"
+
+
+def test_a_node_in_no_rollout_goes_back_with_a_record_of_its_own(node: Node) -> None:
+    node.golden()
+    assert node.call("rolling_back", **LEAVE)["msg"] == "there is no way back: it was never golden for another lock"
+    node.golden(NEW)
+    found = node.call("rolling_back", **LEAVE)["record"]
+    assert (found["rollout"], found["base_lock"]) == ("rollback", OLD.lock["id"])
+
+
+def test_a_run_takes_a_node_over_from_the_run_that_it_has_read_and_from_no_other(node: Node) -> None:
+    node.golden()
+    node.steps("pending", "draining", "converging")
+    other = {"rollout": RUN["rollout"], "run": "run 2"}
+    assert "run 1 has it since" in node.call("draining", **other)["msg"]
+    assert node.call("draining", found_run="run 1", **other)["record"]["run"] == "run 2"
+    for state in ("draining", "rolling_back"):
+        assert "run 2 has it since" in node.call(state, found_run="run 0", **RUN)["msg"], "run 1 steps aside"
+    assert node.record()["run"] == "run 2"
+
+
+def test_a_node_without_a_way_back_that_another_run_has_left_comes_to_its_end(node: Node) -> None:
+    node.steps("pending", "draining", "converging", "verifying")
+    found = node.call("failed", rollout=RUN["rollout"], run="run 2", found_run="run 1")
+    assert found["record"]["state"] == "failed"
