@@ -70,7 +70,6 @@ class ActionModule(ActionBase):
 
     def _plan(self, hosts: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> Result:
         hostvars = variables.get("hostvars", {})
-        limited = rollout_pool.without_controller(variables)
         pool = rollout_pool.read(hosts, hostvars)
         identity = pool.target.id if pool.target and pool.target.locks else ""
         made, was, wanted, brings = Plan(identity, pool.refused), {}, {}, {}
@@ -84,17 +83,14 @@ class ActionModule(ActionBase):
             brings = dict(pool.target.brings)
         elif not hosts:
             made = Plan(identity, (rollout_plan.NO_NODE,))
-        made = Plan(identity, (*limited, *made.refused)) if limited else made
         self._show(rollout_text.plan(made, was, wanted, brings))
         return rollout_pool.to_result(made, was, wanted)
 
     def _plan_back(self, hosts: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> Result:
         hostvars = variables.get("hostvars", {})
-        limited = rollout_pool.without_controller(variables)
         pool = rollout_pool.read_back(hosts, hostvars)
         settings = pool.settings or rollout_settings.settings(role_variables.roles()["rollout"].defaults)
         made = rollout_back.plan(pool.known, pool.locks, pool.errors, rollout_pool.within(settings, variables))
-        made = Plan(made.id, (*limited, *made.refused)) if limited else made
         held = rollout_pool.without_consent(made, hostvars)
         made = Plan(made.id, tuple(held)) if held else made
         was = {host.name: host.lock for host in pool.known}

@@ -46,38 +46,9 @@ def plan(known: t.Sequence[Known], locks: t.Mapping[str, str], errors: t.Mapping
     }
     allowed = waves.budget(settings.budget, len(hosts))
     spent = {name: step for name, step in steps.items() if step.outcome in waves.COUNTED}
-    going = [host for host in known if steps[host.name].action == rollout_plan.ROLL_BACK]
-    against = _opposite(going, locks, settings.within)
     if len(spent) > allowed:
-        against = [*_cannot(spent), _over(spent, allowed, len(hosts), settings.within), *against]
-    if against:
-        return Plan(ID, tuple(against))
+        return Plan(ID, (*_cannot(spent), _over(spent, allowed, len(hosts), settings.within)))
     return Plan(ID, budget=allowed, waves=slices, steps=steps)
-
-
-def _opposite(known: t.Sequence[Known], locks: t.Mapping[str, str], within: str) -> t.List[str]:
-    """Nodes that would go where others come from, as some that were brought back by something else than a rollout."""
-    ways: t.Dict[t.Tuple[str, str], t.List[str]] = {}
-    for host in known:
-        if host.lock:
-            ways.setdefault((host.lock, locks[host.name]), []).append(host.name)
-    said = (
-        "nodes would go opposite ways, as after a way back that ended before all were back: %s have the lock %s and "
-        "would go to %s, and %s the other way. Leave out those that are where they should be: %s or %s"
-    )
-    return [
-        said
-        % (
-            waves.names(there),
-            waves.short(one),
-            waves.short(other),
-            waves.names(ways[other, one]),
-            rollout_plan.leave_out(there, within),
-            rollout_plan.leave_out(ways[other, one], within),
-        )
-        for (one, other), there in ways.items()
-        if one < other and (other, one) in ways
-    ]
 
 
 def _cannot(spent: t.Mapping[str, Step]) -> t.List[str]:

@@ -26,6 +26,9 @@ _ACTIONS = (
     (rollout_plan.DONE, "golden for it already"),
 )
 
+#: Hex digits of a lock's id that are shown: as many as people compare.
+_DIGITS = 12
+
 Locks = t.Mapping[str, str]
 
 
@@ -36,18 +39,14 @@ def plan(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]) ->
     :arg wanted: the lock's id that each host shall have
     :arg targets: what a lock brings in a few words, by its id
     """
-    back = made.id == rollout_back.ID
-    lines = ["Way back" if back else ("Rollout %s" % one_line(made.id)).rstrip()]
+    lines = ["The way back" if _is_back(made) else ("Rollout %s" % one_line(made.id)).rstrip()]
     if made.refused:
         return "\n".join([*lines, "  refused, and no node was touched:", *("  - " + text for text in made.refused)])
     count = len(made.steps) - len(made.canaries)
     said = "  %s%s; %d of them may fail"
     first = "%d canar%s one at a time, then " % (len(made.canaries), "y" if len(made.canaries) == 1 else "ies")
     total = "%s: %s" % (waves.nodes(len(made.steps)), first if made.canaries else "no canary, ")
-    if back:
-        lines.append(said % ("", waves.nodes(count), made.budget))
-    else:
-        lines.append(said % (total, waves.nodes(count, "production node"), made.budget))
+    lines.append(said % (total, waves.nodes(count, "production node"), made.budget))
     lines += ["  %s" % text for text in _changes(made, was, wanted, targets)]
     size = max((len(wave.name) for wave in made.waves), default=0)
     for wave in made.waves:
@@ -66,10 +65,15 @@ def _changes(made: Plan, was: Locks, wanted: Locks, targets: t.Mapping[str, str]
         what = targets.get(after, "")
         yield "%s: lock %s -> %s%s" % (
             waves.nodes(count),
-            waves.short(before) if before else "none",
-            waves.short(after),
+            lock(before) if before else "none",
+            lock(after),
             " (%s)" % one_line(what) if what else "",
         )
+
+
+def lock(identity: str) -> str:
+    """The id of a lock, as short as people compare it."""
+    return one_line(identity.rpartition(":")[2][:_DIGITS]) or "?"
 
 
 def _in_wave(made: Plan, wave: waves.Wave) -> str:
@@ -97,7 +101,7 @@ def progress(made: Plan, wave: str, outcomes: t.Mapping[str, str], then: waves.N
         spent,
         made.budget,
     )
-    return line + (". The %s stops: %s" % (_what(made), then.reason) if then.stop else "")
+    return line + (". The rollout stops: %s" % then.reason if then.stop else "")
 
 
 def spent_of(made: Plan, outcomes: t.Mapping[str, str]) -> int:
@@ -118,8 +122,8 @@ def summary(made: Plan, outcomes: t.Mapping[str, str], reasons: t.Mapping[str, s
         blank = " " * (sizes[2] - len(line[2]))
         lines.append(("  ".join(padded) + blank + "  " + one_line(reasons.get(name, ""))).rstrip())
     golden = sum(outcomes[name] == waves.GOLDEN for name in names)
-    what = "what they had before" if made.id == rollout_back.ID else one_line(made.id)
-    total = "%d of %s golden for %s." % (golden, waves.nodes(len(names)), what)
+    what = "again" if _is_back(made) else "for %s" % one_line(made.id)
+    total = "%d of %s golden %s." % (golden, waves.nodes(len(names)), what)
     return "\n".join([*lines, "", paint(total, "good" if golden == len(names) else "bad")])
 
 
@@ -139,13 +143,13 @@ def message(made: Plan, outcomes: t.Mapping[str, str], then: waves.Next) -> str:
         why = "is not complete: nodes are at work, or were not drained. Run the same command again"
     else:
         why = "is not complete, within its budget of %d" % made.budget
-    if made.id == rollout_back.ID:
-        return "The way back %s. Not golden for what they had before: %s." % (why.rstrip("."), told)
+    if _is_back(made):
+        return "The way back %s. Not back: %s." % (why.rstrip("."), told)
     return "The rollout %s %s. Not golden for it: %s." % (one_line(made.id), why.rstrip("."), told)
 
 
-def _what(made: Plan) -> str:
-    return "way back" if made.id == rollout_back.ID else "rollout"
+def _is_back(made: Plan) -> bool:
+    return made.id == rollout_back.ID
 
 
 def _rank(outcome: str) -> t.Tuple[int, str]:

@@ -28,8 +28,8 @@ _WAVE = "wave-%d"
 #: So long, and no longer: Python refuses to make a number of thousands of digits.
 _SIZE = re.compile(r"\s*([0-9]{1,9})\s*(%?)\s*", re.ASCII)
 
-#: Names that one sentence shows, and hex digits of a lock's id: as many as people compare.
-_SHOWN, _DIGITS = 8, 12
+#: Names that one sentence shows.
+_SHOWN = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,11 +158,6 @@ def names(hosts: t.Sequence[str]) -> str:
     """The first names of a list, and how many more there are."""
     shown = ", ".join(one_line(name) for name in hosts[:_SHOWN])
     return shown + (" and %d more" % (len(hosts) - _SHOWN) if len(hosts) > _SHOWN else "")
-
-
-def short(lock: str) -> str:
-    """The id of a lock, as short as people compare it."""
-    return one_line(lock.rpartition(":")[2][:_DIGITS]) or "?"
 
 
 def nodes(count: int, word: str = "node") -> str:

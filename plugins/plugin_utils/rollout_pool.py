@@ -108,21 +108,6 @@ def without_consent(made: Plan, hostvars: t.Mapping[str, Variables]) -> t.List[s
     ]
 
 
-def without_controller(variables: Variables) -> t.List[str]:
-    """Why --limit does not do: the play has lost its controller, and with it the end that is told whatever happens."""
-    limit = str(variables.get("ansible_limit") or "")
-    if not limit or "localhost" in variables.get("ansible_play_hosts_all", ["localhost"]):
-        return []
-    sign = "," if "," in limit or ":" not in limit else ":"
-    only_less = all(part.strip().startswith(("!", "&")) for part in limit.split(sign))
-    typed = sign.join(["localhost", *(["gpu_nodes"] if only_less else []), limit])
-    said = (
-        "--limit leaves out localhost, which is the controller and a host of this play: without it a lost node could "
-        "keep the run from its end. Write --limit '%s'"
-    )
-    return [said % one_line(typed)]
-
-
 def within(of: Settings, variables: Variables) -> Settings:
     """The settings, with the limit that the run has: what is proposed must not widen it."""
     limit = str(variables.get("ansible_limit") or "")

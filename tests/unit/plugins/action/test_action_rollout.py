@@ -266,30 +266,6 @@ def test_a_node_out_of_reach_is_told_without_ansibles_own_words():
     ]
 
 
-@pytest.mark.parametrize(
-    ("limit", "typed"),
-    [
-        ("n1", "localhost,n1"),
-        ("n1,n2", "localhost,n1,n2"),
-        ("rack1:&new", "localhost:rack1:&new"),
-        ("!n1", "localhost,gpu_nodes,!n1"),
-        ("!n1:!n2", "localhost:gpu_nodes:!n1:!n2"),
-    ],
-)
-@pytest.mark.parametrize("back", [False, True])
-def test_a_limit_without_the_controller_is_refused(limit, typed, back):
-    arguments = {"step": "plan", "hosts": ["n2"], "back": back}
-    variables = {"hostvars": pool(2), "ansible_limit": limit, "ansible_play_hosts_all": ["n2"]}
-    found = actions.run(action.ActionModule, arguments, variables, display=actions.Display(columns=100))
-    assert found["refused"][0] == (
-        "--limit leaves out localhost, which is the controller and a host of this play: without it a lost node could "
-        "keep the run from its end. Write --limit '%s'" % typed
-    )
-    variables["ansible_play_hosts_all"] = ["localhost", "n2"]
-    found = actions.run(action.ActionModule, arguments, variables, display=actions.Display(columns=100))
-    assert not any("--limit leaves out" in text for text in found["refused"])
-
-
 def test_a_limit_that_is_proposed_is_within_the_one_that_was_given():
     hostvars = pool(3)
     hostvars["n3"]["__goldennode_rollout"] = {"unreachable": True, "msg": "timed out"}
@@ -474,8 +450,8 @@ def test_a_result_keeps_what_ansible_would_take_out_of_it(made):
 # --- the way back -------------------------------------------------------------------------------------------------
 
 
-def going_back(may_reboot=True, way_back_error="", **fields):
-    found = host(of=bundle(lock=OLD, may_reboot=may_reboot, budget="1"), **{"lock": NEW, **fields})
+def going_back(may_reboot=True, way_back_error="", budget=0, **fields):
+    found = host(of=bundle(lock=OLD, may_reboot=may_reboot, budget=budget), **{"lock": NEW, **fields})
     found["__goldennode_rollout"]["way_back_error"] = way_back_error
     if way_back_error:
         found["__goldennode_bundle"] = {"skipped": True}
@@ -484,17 +460,25 @@ def going_back(may_reboot=True, way_back_error="", **fields):
 
 def test_the_plan_of_a_way_back():
     never = "it was never golden for another lock"
-    found, text = plan({"n1": going_back(), "n2": going_back(way_back_error=never)}, back=True)
+    found, text = plan({"n1": going_back(budget=1), "n2": going_back(way_back_error=never)}, back=True)
     assert found["actions"] == {"n1": "roll_back", "n2": "settled"}
     assert (found["nodes"]["n1"]["was"], found["nodes"]["n1"]["lock"]) == (NEW, OLD)
     assert found["nodes"]["n2"]["reason"] == "there is no way back: %s" % never
-    assert text.startswith("\nWay back\n  2 nodes; 1 of them may fail\n")
+    assert text.startswith("\nThe way back\n  2 nodes: no canary, 2 production nodes; 1 of them may fail\n")
     assert "lock c0ffeec0ffee -> facadefacade (driver 580.159.03" in text
     ended, text = after(found, step="end", wave="wave-1", outcomes={"n1": "golden"})
-    assert ended["message"] == (
-        "The way back is not complete, within its budget of 1. Not golden for what they had before: failed: n2."
-    )
-    assert "1 of 2 nodes golden for what they had before." in text
+    assert ended["message"] == "The way back is not complete, within its budget of 1. Not back: failed: n2."
+    assert "1 of 2 nodes golden again." in text
+
+
+def test_a_way_back_over_its_budget_is_refused_before_its_first_wave():
+    found, text = plan({"n1": going_back(), "n2": going_back(way_back_error="never golden")}, back=True)
+    assert found["refused"] == [
+        "n2: there is no way back: never golden",
+        "no way back for 1 node, which counts against the budget of 0. Mend that, leave out by --limit "
+        "'localhost,gpu_nodes,!n2', or raise rollout_budget",
+    ]
+    assert text.startswith("\nThe way back\n  refused, and no node was touched:\n  - n2: there is no way back")
 
 
 def test_a_way_back_that_needs_a_reboot_is_refused_without_the_consent():

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ansible_collections.goldennode.gpu.plugins.module_utils import rollout_back
 from ansible_collections.goldennode.gpu.tests.unit import rollouts
 
@@ -58,3 +60,27 @@ def test_a_node_that_cannot_be_asked_is_a_refusal():
     made = plan(rollouts.host("n1", record_error="rollout.json cannot be understood: x"), rollouts.host("n2"))
     assert made.refused == ("n1 cannot be asked: rollout.json cannot be understood: x",)
     assert plan().refused[0].startswith("there is no node to roll out to")
+
+
+def test_a_way_back_that_would_stop_half_way_is_not_begun():
+    lost = rollouts.host("n2", reachable=False, failure="timed out")
+    made = plan(rollouts.host("n1"), lost)
+    assert made.refused == (
+        "n2 cannot be reached: timed out",
+        "no way back for 1 node, which counts against the budget of 0. Mend that, leave out by --limit "
+        "'localhost,gpu_nodes,!n2', or raise rollout_budget",
+    )
+    assert made.steps == {}
+    assert plan(lost).refused[1:] == ("no way back for 1 node, which counts against the budget of 0. Mend that",)
+
+
+def test_a_limit_that_is_proposed_does_not_widen_the_one_that_was_given():
+    limited = dataclasses.replace(rollouts.settings(), within="localhost:rack1")
+    known = [rollouts.host("n1"), rollouts.host("n2"), rollouts.host("n3", reachable=False)]
+    made = rollout_back.plan(known, {"n1": "sha256:base"}, {"n2": "never"}, limited)
+    assert made.refused == (
+        "n2: there is no way back: never",
+        "n3 cannot be reached: it could not be reached",
+        "no way back for 2 nodes, which count against the budget of 0. Mend that, leave out by --limit "
+        "'localhost:rack1:!n2:!n3', or raise rollout_budget",
+    )
