@@ -67,6 +67,8 @@ STEPS = (
 )
 CONTAINER = "docker run --rm --network none --runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all {image}"
 STEPS_GOAL = 1 / 3
+LOOK = "Look at the whole chain"
+END = {"name": "End", "ansible.builtin.debug": None}
 
 #: On a node: one look by its agent, with the time of every command.
 LOOK = """
@@ -112,6 +114,7 @@ def main(argv: t.Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="runs of each play (default: %(default)s)")
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 3], choices=[1, 2, 3], help="sizes of the pool")
+    parser.add_argument("--steps", action="store_true", help="only one look beside sixteen tasks")
     parser.add_argument("--keep", action="store_true", help="leave the nodes, for the next time")
     arguments = parser.parse_args(argv)
     bench_rollout.report()
@@ -119,6 +122,9 @@ def main(argv: t.Sequence[str]) -> int:
         with tempfile.TemporaryDirectory(prefix="goldennode-bench-") as folder:
             pool = Pool(Path(folder), NODES[: max(arguments.nodes)])
             start(pool)
+            if arguments.steps:
+                report_steps(pool, pool.nodes[min(1, len(pool.nodes) - 1)], arguments.rounds)
+                return 0
             for size in sorted(set(arguments.nodes)):
                 report_runs(pool, pool.nodes[:size], arguments.rounds)
             for node in pool.nodes[:2]:
@@ -165,25 +171,43 @@ def report_runs(pool: Pool, nodes: t.Sequence[Node], rounds: int) -> None:
 
 
 def report_steps(pool: Pool, node: Node, rounds: int) -> None:
-    """One look next to the same questions as tasks, on one node."""
+    """One look next to the same questions as tasks: in the same run on one node, and which comes first takes turns."""
     words = {"image": node.image(), "container": CONTAINER.format(image=node.image())}
-    tasks = [
-        {"name": step, "ansible.builtin.command": {"cmd": step.format(**words)}, "changed_when": False}
-        for step in STEPS
+    steps = [
+        {"name": "Step %d" % number, "ansible.builtin.command": step.format(**words), "changed_when": False}
+        for number, step in enumerate(STEPS, 1)
     ]
-    steps = pool.directory / "steps.yml"
-    steps.write_text(yaml.safe_dump([{"hosts": "gpu_nodes", "gather_facts": False, "tasks": tasks}]))
-    site = pool.command("site", "--limit", "localhost,%s" % node.name)
-    plays = {"sixteen tasks": [site[0], str(steps), *site[2:]], "one look": site}
-    costs: t.Dict[str, t.List[Cost]] = {name: [] for name in plays}
-    for _round in range(rounds):
-        for name, play in plays.items():
-            costs[name].append(run(pool, [node], play)[1])
-    print("\n%s (%s), median of %d rounds" % (node.name, node.profile, rounds))
-    for name, of_play in costs.items():
-        print("%-14s %8.2f s" % (name, middle(of_play, "wall")))
-    ratio = middle(costs["one look"], "wall") / middle(costs["sixteen tasks"], "wall")
+    wanted = {name: "{{ bundle.%s }}" % name for name in ("desired", "bundles", "expected_gpus")}
+    look = {"name": LOOK, "goldennode.gpu.node_verify": wanted}
+    known = {"name": "Bundle", "goldennode.gpu.desired": None, "register": "bundle", "become": False}
+    path, site = pool.directory / "steps.yml", pool.command("site", "--limit", "localhost,%s" % node.name)
+    taken: t.Dict[str, t.List[float]] = {"sixteen tasks": [], "one look": []}
+    for number in range(rounds):
+        tasks = [known, *([look, *steps] if number % 2 else [*steps, look]), END]
+        path.write_text(yaml.safe_dump([{"hosts": "gpu_nodes", "gather_facts": False, "tasks": tasks}]))
+        times = task_times(pool, [site[0], str(path), *site[2:]])
+        taken["one look"].append(times[LOOK])
+        taken["sixteen tasks"].append(sum(times[step["name"]] for step in steps))
+    print("\n%s (%s), median of %d rounds, both in one run" % (node.name, node.profile, rounds))
+    middles = {name: statistics.median(of_run) for name, of_run in taken.items()}
+    for name, seconds in middles.items():
+        print("%-14s %8.2f s" % (name, seconds))
+    ratio = middles["one look"] / middles["sixteen tasks"]
     print("%-14s %8.2f (goal: at most %.2f)" % ("ratio", ratio, STEPS_GOAL))
+
+
+def task_times(pool: Pool, play: t.Sequence[str]) -> t.Dict[str, float]:
+    """Seconds from the announcement of each task to that of the next, by name."""
+    begun: t.List[t.Tuple[str, float]] = []
+    with subprocess.Popen(
+        play, cwd=ROOT, env=pool.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout or ():
+            if line.startswith("TASK ["):
+                begun.append((line[len("TASK [") :].rstrip(" *\n").rstrip("]"), time.monotonic()))
+    if process.returncode != 0:
+        sys.exit("a look beside sixteen tasks ended with %d" % process.returncode)
+    return {name: end - start for (name, start), (_next, end) in zip(begun, begun[1:])}
 
 
 def middle(costs: t.Sequence[Cost], field: str) -> float:
