@@ -12,7 +12,7 @@ import pathlib
 import typing as t
 
 import pytest
-from poollib import Node, Pool, bed, golden_snapshots, node_of_this_worker
+from poollib import CONSENT, Node, Pool, bed, golden_snapshots, node_of_this_worker
 
 pytestmark = pytest.mark.rollout
 
@@ -71,11 +71,11 @@ def test_an_upgrade_of_driver_toolkit_and_docker_with_a_reboot(pool: Pool) -> No
     assert "wave-2" in planned.output
     assert marks(NODES) == before
 
-    run = new.rollout(**SHORT)
+    run = new.rollout(**{**SHORT, "rollout_waves": ["100%"]})
     assert run.rc == 0, run.output
     assert run.outcomes() == all_are("golden")
     assert states() == all_are("sim-new golden")
-    assert [node.rollout_record()["wave"] for node in NODES] == ["canary-1", "wave-1", "wave-2", "wave-2"]
+    assert [node.rollout_record()["wave"] for node in NODES] == ["canary-1", "wave-1", "wave-1", "wave-1"]
     assert all("580.178.04" in node.ssh("cat /proc/driver/nvidia/version").stdout for node in NODES)
 
     again = new.rollout(**SHORT)
@@ -84,9 +84,10 @@ def test_an_upgrade_of_driver_toolkit_and_docker_with_a_reboot(pool: Pool) -> No
     assert "golden for it already" in again.output
     assert states() == all_are("sim-new golden")
 
-    back = new.run("rollback", variables={**SHORT, "golden_allow_reboot": True, "docker_allow_restart": True})
+    node = "localhost,%s" % CANARY.name
+    back = new.run("rollback", "--limit", node, variables={**SHORT, **CONSENT})
     assert back.rc == 0, back.output
-    assert states() == all_are("sim-a golden")
+    assert states() == {CANARY.name: "sim-a golden", **all_are("sim-new golden", PRODUCTION)}
 
 
 def test_a_driver_that_does_not_build_stays_on_the_canary_and_not_for_long(pool: Pool) -> None:
@@ -215,6 +216,11 @@ def test_a_controller_that_is_killed_at_each_stage_and_run_again(pool: Pool) -> 
     run = new.rollout(**SHORT)
     assert run.rc == 0, run.output
     assert states() == all_are("sim-killed golden")
+    assert [node.rollout_record()["wave"] for node in NODES] == ["canary-1", "wave-1", "wave-2", "wave-2"]
+
+    back = new.run("rollback", variables={**SHORT, **CONSENT})
+    assert back.rc == 0, back.output
+    assert states() == all_are("sim-a golden")
 
 
 def test_another_rollout_waits_until_this_one_is_finished(pool: Pool) -> None:
