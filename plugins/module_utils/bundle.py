@@ -21,8 +21,12 @@ import typing as t
 from .model import to_plain
 from .openpgp import fingerprints, normalise
 from .parse.text import without_users
-from .problem import MISSING as MISSING
-from .problem import Problem as Problem
+from .problem import MISSING, Problem
+
+#: What others take from here; the last two are of every problem, not of bundles alone.
+__all__ = ["ARCHITECTURES", "PLATFORMS", "PLATFORM_KEYS", "Bundle", "BundleError", "Docker", "Driver", "FabricManager"]
+__all__ += ["Framework", "Image", "Kernel", "Nccl", "PlatformBundle", "Python", "Source", "Toolkit", "digest_of"]
+__all__ += ["Waiver", "cuda_of", "cuda_of_build", "for_platform", "load", "MISSING", "Problem"]
 
 #: Platforms that the collection is meant for, without the architecture.
 PLATFORMS = (

@@ -73,7 +73,7 @@ options:
     type: str
   found_run:
     description:
-      - The run that had the node when this one has read it (RV(record.run)), empty where none had.
+      - The run that had the node when this one has read it (C(run) of RV(record)), empty where none had.
       - A run takes a node over from that run alone. One from which a node was taken since steps aside.
     type: str
     default: ""

@@ -13,8 +13,8 @@ from ansible_collections.goldennode.gpu.tests.unit import rollouts
 BACK_TO = {"n1": "sha256:base", "n2": "sha256:base", "n3": "sha256:base"}
 
 
-def plan(*known, locks=BACK_TO, errors=None, **variables):
-    return rollout_back.plan(known, locks, errors or {}, rollouts.settings(**variables))
+def plan(*known, locks=None, errors=None, **variables):
+    return rollout_back.plan(known, BACK_TO if locks is None else locks, errors or {}, rollouts.settings(**variables))
 
 
 def test_every_node_that_has_a_way_back_goes_it_wave_by_wave_and_none_is_a_canary():

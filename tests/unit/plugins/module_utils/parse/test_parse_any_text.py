@@ -144,7 +144,7 @@ def state_lines(said: str) -> t.List[t.Dict[str, t.Any]]:
 PARSERS: t.Dict[str, Parser] = {
     "nvidia_smi.query": lambda s, rc: nvidia_smi.query(s, s[:40], rc),
     "nvidia_smi.listing": lambda s, rc: nvidia_smi.listing(s, "", rc),
-    "nvidia_smi.mig_devices": lambda s, rc: nvidia_smi.mig_devices(s, rc),
+    "nvidia_smi.mig_devices": nvidia_smi.mig_devices,
     "nvidia_smi.banner": lambda s, rc: nvidia_smi.banner(s, "", rc),
     "nvidia_smi_banner": lambda s, rc: nvidia_smi_banner.parse(s, "", rc),
     "nvidia_smi_xml": lambda s, rc: nvidia_smi_xml.parse(s),
