@@ -23,10 +23,10 @@ from .openpgp import fingerprints, normalise
 from .parse.text import without_users
 from .problem import MISSING, Problem
 
-#: What others take from here; the last two are of every problem, not of bundles alone.
+#: What others take from here; MISSING and Problem are of every problem, not of bundles alone.
 __all__ = ["ARCHITECTURES", "PLATFORMS", "PLATFORM_KEYS", "Bundle", "BundleError", "Docker", "Driver", "FabricManager"]
 __all__ += ["Framework", "Image", "Kernel", "Nccl", "PlatformBundle", "Python", "Source", "Toolkit", "digest_of"]
-__all__ += ["Waiver", "cuda_of", "cuda_of_build", "for_platform", "load", "MISSING", "Problem"]
+__all__ += ["MISSING", "Problem", "Waiver", "cuda_of", "cuda_of_build", "for_platform", "load"]
 
 #: Platforms that the collection is meant for, without the architecture.
 PLATFORMS = (
