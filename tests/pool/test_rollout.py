@@ -253,12 +253,14 @@ def test_a_way_back_that_is_cut_off_is_finished_by_the_next_run(pool: Pool) -> N
 def test_a_node_whose_gpus_are_in_use_is_left_at_work(pool: Pool) -> None:
     new = pool.with_bundle("sim-busy", **NEW)
     new.lock()
-    CANARY.ssh("systemd-run --unit=training sh -c 'exec 3</dev/nvidia0; exec sleep 3600'")
+    # The nodes of a played driver cannot be opened; a handle on one is what /proc shows of a program that has done so.
+    hold = 'import os, time; os.open("/dev/nvidia0", os.O_PATH); time.sleep(3600)'
+    CANARY.ssh("systemd-run --unit=training python3 -c '%s'" % hold)
     before = marks(NODES)
     run = new.rollout(**SHORT)
     assert run.rc != 0
     assert run.outcomes()[CANARY.name] == "busy", run.output
-    assert "sleep" in CANARY.rollout_record()["reason"]
+    assert "training.service" in CANARY.rollout_record()["reason"]
     assert marks(NODES) == before
     assert CANARY.ssh("systemctl is-active training").stdout.strip() == "active"
     stopped = new.rollout(**SHORT, rollout_allow_stop_gpu_processes=True)
