@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import typing as t
 
+import pytest
 from poollib import Node, Pool, Run
+
+pytestmark = pytest.mark.rollout
 
 MODPROBE = "/etc/modprobe.d/goldennode-blacklist.conf"
 MARK = "/var/lib/goldennode/mark.json"
