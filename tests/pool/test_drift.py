@@ -9,7 +9,7 @@ import json
 import typing as t
 
 import pytest
-from poollib import Node, Pool, Run
+from poollib import Node, Pool, Run, bed
 
 pytestmark = pytest.mark.rollout
 
@@ -146,7 +146,7 @@ def test_a_node_of_which_it_cannot_be_known(golden_a10: Pool) -> None:
     run, found = drifted(golden_a10)
     assert run.rc != 0
     assert found["word"] == "never prepared"
-    golden_a10.write_inventory({"ansible_ssh_common_args": "-o ConnectTimeout=2 -o ProxyCommand=false"})
+    bed("power", node.name, "off")
     run, found = drifted(golden_a10)
     assert run.rc != 0
     assert found["word"] == "unreachable"
