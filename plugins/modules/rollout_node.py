@@ -78,7 +78,10 @@ options:
     type: str
     default: ""
   wave:
-    description: The wave of the node, V(canary-1) or V(wave-2). Needed for V(pending).
+    description:
+      - The wave of the node, V(canary-1) or V(wave-2). With it, and O(desired), V(pending) has the node enter the
+        rollout.
+      - Without it, V(pending) has a node that was to be drained, and is at work, wait for its turn again.
     type: str
   reason:
     description: Why the node is in this state, for people.
@@ -211,7 +214,7 @@ def main() -> None:
         },
         required_if=[
             ("state", "read", ("desired", "expected_gpus")),
-            ("state", "pending", ("desired", "rollout", "run", "wave")),
+            ("state", "pending", ("rollout", "run")),
             ("state", "rolling_back", ("run",)),
             *(("state", step, ("rollout", "run")) for step in rollout.STATES if step not in _OF_THEIR_OWN),
         ],

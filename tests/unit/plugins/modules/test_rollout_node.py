@@ -210,3 +210,13 @@ def test_a_node_without_a_way_back_that_another_run_has_left_comes_to_its_end(no
     node.steps("pending", "draining", "converging", "verifying")
     found = node.call("failed", rollout=RUN["rollout"], run="run 2", found_run="run 1")
     assert found["record"]["state"] == "failed"
+
+
+def test_a_node_whose_gpus_are_in_use_waits_for_its_turn_again(node: Node) -> None:
+    node.golden()
+    node.steps("pending", "draining")
+    found = node.call("pending", **RUN, reason="the GPUs are in use")
+    assert not found.get("failed"), found
+    record = node.record()
+    assert (record["state"], record["wave"], record["reason"]) == ("pending", "canary-1", "the GPUs are in use")
+    assert record["base_lock"] == OLD.lock["id"]
