@@ -67,7 +67,7 @@ STEPS = (
 )
 CONTAINER = "docker run --rm --network none --runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all {image}"
 STEPS_GOAL = 1 / 3
-LOOK = "Look at the whole chain"
+LOOK_TASK = "Look at the whole chain"
 END = {"name": "End", "ansible.builtin.debug": None}
 
 #: On a node: one look by its agent, with the time of every command.
@@ -178,7 +178,7 @@ def report_steps(pool: Pool, node: Node, rounds: int) -> None:
         for number, step in enumerate(STEPS, 1)
     ]
     wanted = {name: "{{ bundle.%s }}" % name for name in ("desired", "bundles", "expected_gpus")}
-    look = {"name": LOOK, "goldennode.gpu.node_verify": wanted}
+    look = {"name": LOOK_TASK, "goldennode.gpu.node_verify": wanted}
     known = {"name": "Bundle", "goldennode.gpu.desired": None, "register": "bundle", "become": False}
     path, site = pool.directory / "steps.yml", pool.command("site", "--limit", "localhost,%s" % node.name)
     taken: t.Dict[str, t.List[float]] = {"sixteen tasks": [], "one look": []}
@@ -186,7 +186,7 @@ def report_steps(pool: Pool, node: Node, rounds: int) -> None:
         tasks = [known, *([look, *steps] if number % 2 else [*steps, look]), END]
         path.write_text(yaml.safe_dump([{"hosts": "gpu_nodes", "gather_facts": False, "tasks": tasks}]))
         times = task_times(pool, [site[0], str(path), *site[2:]])
-        taken["one look"].append(times[LOOK])
+        taken["one look"].append(times[LOOK_TASK])
         taken["sixteen tasks"].append(sum(times[step["name"]] for step in steps))
     print("\n%s (%s), median of %d rounds, both in one run" % (node.name, node.profile, rounds))
     middles = {name: statistics.median(of_run) for name, of_run in taken.items()}
