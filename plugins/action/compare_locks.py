@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import typing as t
@@ -16,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.goldennode.gpu.plugins.module_utils import lock_changes
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import SCHEMA
 from ansible_collections.goldennode.gpu.plugins.module_utils.version import VERSION
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import lock_file, terminal_locks, whole_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import json_file, lock_file, terminal_locks
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 
@@ -45,17 +44,7 @@ class ActionModule(ActionBase):
         terminal_locks.show(before, after, found, self._display, remarks)
         told = dict(lock_changes.plain(before, after, found), remarks=remarks)
         if given["result"]:
-            _write(given["result"], told)
+            content = {"schema": SCHEMA, "collection": VERSION, **told}
+            json_file.write(given["result"], content, "result: %s" % given["result"])
         result.update(told, changed=False)
         return result
-
-
-def _write(path: str, told: t.Mapping[str, t.Any]) -> None:
-    """For machines."""
-    text = json.dumps({"schema": SCHEMA, "collection": VERSION, **told}, indent=1) + "\n"
-    try:
-        whole_file.write(pathlib.Path(os.path.expanduser(path)), text.encode("utf-8"))
-    except OSError as error:
-        raise AnsibleActionFail(
-            "result: %s cannot be written: %s. Name a file in a folder that is yours" % (path, error.strerror)
-        ) from None

@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 import datetime
-import json
-import os
-import pathlib
 import typing as t
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.goldennode.gpu.plugins.module_utils import drift_text
 from ansible_collections.goldennode.gpu.plugins.module_utils.drift_text import Case
 from ansible_collections.goldennode.gpu.plugins.module_utils.model import SCHEMA, to_plain
 from ansible_collections.goldennode.gpu.plugins.module_utils.version import VERSION
-from ansible_collections.goldennode.gpu.plugins.plugin_utils import drifts, terminal, whole_file
+from ansible_collections.goldennode.gpu.plugins.plugin_utils import drifts, json_file, terminal
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
 Plain = t.Mapping[str, t.Any]
@@ -73,11 +69,5 @@ def _plain(case: Case) -> t.Dict[str, t.Any]:
 
 def _write(path: str, nodes: Plain) -> None:
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    text = json.dumps({"schema": SCHEMA, "generated_at": now, "collection": VERSION, "nodes": nodes}, indent=1)
-    try:
-        whole_file.write(pathlib.Path(os.path.expanduser(path)), (text + "\n").encode("utf-8"))
-    except OSError as error:
-        raise AnsibleActionFail(
-            "goldennode_result_file=%s cannot be written: %s. Name a file in a folder that is yours"
-            % (path, error.strerror)
-        ) from error
+    content = {"schema": SCHEMA, "generated_at": now, "collection": VERSION, "nodes": nodes}
+    json_file.write(path, content, "goldennode_result_file=%s" % path)

@@ -9,8 +9,6 @@ It touches no node. What it prints goes straight to the terminal.
 from __future__ import annotations
 
 import datetime
-import json
-import pathlib
 import typing as t
 
 from ansible.errors import AnsibleActionFail
@@ -25,10 +23,10 @@ from ansible_collections.goldennode.gpu.plugins.module_utils import (
 )
 from ansible_collections.goldennode.gpu.plugins.module_utils.rollout_plan import Plan
 from ansible_collections.goldennode.gpu.plugins.plugin_utils import (
+    json_file,
     role_variables,
     rollout_pool,
     terminal,
-    whole_file,
 )
 from ansible_collections.goldennode.gpu.plugins.plugin_utils.plain import plain
 
@@ -64,7 +62,8 @@ class ActionModule(ActionBase):
         else:
             found = self._after(arguments, (task_vars or {}).get("hostvars", {}))
         if arguments["result_file"]:
-            _write(arguments["result_file"], arguments["step"], found)
+            content = {"schema": _SCHEMA, "step": arguments["step"], **found}
+            json_file.write(arguments["result_file"], content, "result_file: %s" % arguments["result_file"])
         result.update(found, changed=False)
         return result
 
@@ -134,12 +133,3 @@ class ActionModule(ActionBase):
 
     def _show(self, text: str) -> None:
         self._display.display("\n%s\n" % text)
-
-
-def _write(path: str, step: str, found: Result) -> None:
-    content = json.dumps({"schema": _SCHEMA, "step": step, **found}, indent=1) + "\n"
-    try:
-        whole_file.write(pathlib.Path(path), content.encode("utf-8"))
-    except OSError as error:
-        words = "result_file: %s cannot be written: %s. Name a file in a folder that is yours"
-        raise AnsibleActionFail(words % (path, error.strerror)) from None
